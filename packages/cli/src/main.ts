@@ -1,0 +1,3 @@
+#!/usr/bin/env node
+// Entry of the `lowbit-kv` command.
+export {};

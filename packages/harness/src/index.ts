@@ -1,0 +1,2 @@
+// Public entry of @lowbit-kv/harness.
+export {};

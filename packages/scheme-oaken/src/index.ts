@@ -1,0 +1,2 @@
+// Public entry of @lowbit-kv/scheme-oaken.
+export {};
