@@ -5,20 +5,33 @@ import { defineConfig } from 'vitest/config';
 // Tests read workspace sources through the first condition, so they need no build.
 const conditions = ['@lowbit-kv/source', 'module', 'node', 'import', 'default'];
 
-const workspaceFolders = ['packages', 'examples']
+const workspaceFolders = ['packages', 'examples', 'tools']
   .filter((parent) => existsSync(parent))
-  .flatMap((parent) => readdirSync(parent).map((folder) => ({ name: folder, root: `${parent}/${folder}` })))
+  .flatMap((parent) =>
+    readdirSync(parent).map((folder) => ({ name: folder, root: `${parent}/${folder}` })),
+  )
   .filter(({ root }) => existsSync(`${root}/package.json`));
+
+// CI counts from vitest's own report: a JSON file besides the usual output.
+const reportFile = process.env.LOWBIT_KV_TEST_REPORT;
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    passWithNoTests: true,
+    ...(reportFile && { reporters: ['default', ['json', { outputFile: reportFile }]] }),
+    // Property tests share two cores in CI.
+    testTimeout: 30_000,
+    coverage: { include: ['packages/*/src/**/*.ts'] },
     // `extends: true` matters: without it a project does not inherit the conditions above.
     projects: workspaceFolders.map(({ name, root }) => ({
       extends: true,
-      test: { name, root, include: ['test/**/*.test.ts'], benchmark: { include: ['bench/**/*.bench.ts'] } },
+      test: {
+        name,
+        root,
+        include: ['test/**/*.test.ts'],
+        benchmark: { include: ['bench/**/*.bench.ts'] },
+      },
     })),
   },
 });
