@@ -7,6 +7,7 @@ export const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url)
 
 export type Manifest = {
   readonly name?: string;
+  readonly version?: string;
   readonly private?: boolean;
   readonly license?: string;
   readonly type?: string;

@@ -31,6 +31,10 @@ describe.each(everything)('$folder', ({ path, manifest }) => {
   });
 });
 
+test('all packages carry one version', () => {
+  expect(new Set(packages.map(({ manifest }) => manifest.version)).size).toBe(1);
+});
+
 describe.each(packages)('$folder', ({ folder, path, manifest }) => {
   test('has the common files', () => {
     const required = ['README.md', 'tsconfig.json', 'tsconfig.build.json', 'src/index.ts'];
