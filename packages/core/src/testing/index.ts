@@ -1,2 +1,33 @@
-// Public entry of @lowbit-kv/core/testing.
-export {};
+/**
+ * Public entry of @lowbit-kv/core/testing: generated data with known answers, and a float64 attention to compare with.
+ * Runs in Node and in the browser and needs no test runner.
+ */
+export { createDraws, type DrawnArray, type DrawnDtype, roundOnceToF16 } from './draws.js';
+export { type GridRecipe, type GridTensor, lcgGrid } from './grid.js';
+export { type HeadTensorShape, headsFirstToRagged, raggedToHeadsFirst } from './layout.js';
+export { maxAbsDifference, nmse, relativeError } from './metrics.js';
+export {
+  type ChannelOperation,
+  lcgNormal,
+  type NormalRecipe,
+  type TokenOperation,
+} from './normal.js';
+export {
+  expectedMean,
+  expectedPattern,
+  inPointerUnits,
+  POINTER_FORMAT,
+  type PointerFormat,
+  type PointerPlace,
+  type PointerTensorOptions,
+  pointerKeys,
+  pointerValueId,
+  pointerValues,
+  pointingQuery,
+  tokenIdRange,
+} from './pointer.js';
+export {
+  type ReferenceAttentionInput,
+  type ReferenceAttentionResult,
+  referenceAttention,
+} from './reference-attention.js';
