@@ -1,2 +1,83 @@
-// Public entry of @lowbit-kv/core.
-export {};
+/**
+ * @lowbit-kv/core: contracts, planner, the law, the paged cache and the registry.
+ */
+export type * from './backend.js';
+export { Cache, type CacheOptions, type LayerInput } from './cache/cache.js';
+export type { CacheCapacity } from './cache/capacity.js';
+export { type CreateCacheOptions, createCache } from './cache/create-cache.js';
+export type { ExportedBlock, MaterializedLayer } from './cache/export.js';
+export { Sequence } from './cache/sequence.js';
+export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache/stats.js';
+export type { AttendOptions, Step, StepEntry } from './cache/step.js';
+export { type WindowCounts, windowCounts } from './cache/window.js';
+export {
+  type DataPosition,
+  ERROR_CODES,
+  type ErrorCode,
+  type ErrorDetails,
+  formatValue,
+  LowbitKvError,
+} from './errors.js';
+export { canonicalJson, fingerprint } from './fingerprint.js';
+export {
+  decodeF16,
+  encodeF16,
+  f16DecodeTable,
+  f16ToF32,
+  f32ToF16,
+  isFiniteF16,
+  roundToF16,
+} from './float16.js';
+export { type Geometry, type LayerGeometry, resolveGeometry } from './geometry.js';
+export { decodeTokens } from './law/decode.js';
+export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
+export { mergeAttention, type PartialAttention } from './law/merge.js';
+export { unexecutedFeatures } from './law/support.js';
+export { canonicalizePage, outlierCount } from './plan/canonical.js';
+export {
+  type BlockLayout,
+  type CodesPlane,
+  OUTLIER_CHUNK,
+  type ParameterName,
+  type ParameterPlane,
+  PLANE_ALIGNMENT,
+  type SparsePlane,
+} from './plan/layout.js';
+export {
+  createPlan,
+  type LayerPlan,
+  type PageClass,
+  type Plan,
+  type PlanOptions,
+  schemeFingerprint,
+  type TensorPlan,
+  WINDOW_PAGE_TOKENS,
+} from './plan/plan.js';
+export { HostPages } from './reference/host-pages.js';
+export { referenceBackend } from './reference/reference-backend.js';
+export {
+  BackendRegistry,
+  createLowbitKv,
+  LowbitKv,
+  type LowbitKvOptions,
+  SchemeRegistry,
+} from './registry/registry.js';
+export type * from './scheme.js';
+export {
+  defineScheme,
+  parseCalibration,
+  type SchemeData,
+  schemeDataOf,
+  schemeJsonSchema,
+} from './scheme-schema.js';
+export {
+  type DeviceTensor,
+  f16Tensor,
+  f32Tensor,
+  fromBatched,
+  type HostTensor,
+  isHostTensor,
+  type Tensor,
+  type TensorType,
+  toBatched,
+} from './tensor.js';

@@ -1,0 +1,313 @@
+/**
+ * The cache: sequences over a pool of pages. Decides what happens; a backend's store executes it.
+ */
+import type { AttentionResult, BlockStore, PageCounts } from '../backend.js';
+import { LowbitKvError } from '../errors.js';
+import type { Plan } from '../plan/plan.js';
+import type { Tensor } from '../tensor.js';
+import { checkCount } from './capacity.js';
+import { type ExportedBlock, exportBlocks, type MaterializedLayer, materialize } from './export.js';
+import { PagePool } from './page-pool.js';
+import { Sequence } from './sequence.js';
+import { readSnapshot, writeSnapshot } from './snapshot.js';
+import { type CacheStats, collectStats } from './stats.js';
+import {
+  type AttendOptions,
+  attendSequences,
+  checkQuery,
+  layerOf,
+  Step,
+  type StepEntry,
+  type StepHost,
+} from './step.js';
+import { type TensorState, toSpan, truncateState } from './tensor-state.js';
+
+export interface CacheOptions {
+  /** Newest tokens that are always still f16, so that they can be taken back exactly. Default 0. */
+  readonly rollback?: number;
+  /** `mask` stores the rest of a tensor with non-finite values. Default `error`. */
+  readonly nonFinite?: 'error' | 'mask';
+}
+
+export interface LayerInput {
+  readonly key: Tensor;
+  readonly value: Tensor;
+}
+
+/** Made by `createCache`. */
+export class Cache {
+  readonly plan: Plan;
+  readonly #host: StepHost;
+  readonly #sequences = new Set<Sequence>();
+  #nextId = 0;
+  #disposed = false;
+
+  /** @internal */
+  constructor(
+    plan: Plan,
+    store: BlockStore,
+    counts: readonly PageCounts[],
+    options: Required<CacheOptions>,
+  ) {
+    this.plan = plan;
+    this.#host = { plan, store, pools: counts.map((count) => new PagePool(count)), ...options };
+  }
+
+  /** An empty sequence. */
+  createSequence(): Sequence {
+    this.#check();
+    const sequence = new Sequence(this.#nextId++, this.plan.classes.length);
+    this.#sequences.add(sequence);
+    return sequence;
+  }
+
+  /** Starts a step over some sequences. Throws OUT_OF_PAGES before any work when the pool cannot hold its result. */
+  step(entries: readonly StepEntry[]): Step {
+    this.#check();
+    for (const { sequence } of entries) this.#own(sequence);
+    return new Step(this.#host, entries);
+  }
+
+  /** One step without attention: K and V of every layer, `[rows, kvHeads, headDim]`. */
+  async append(entries: readonly StepEntry[], layers: readonly LayerInput[]): Promise<void> {
+    if (layers.length !== this.plan.layers.length) {
+      throw new LowbitKvError('TENSOR_INVALID', {
+        message: 'append needs K and V of every layer',
+        value: layers.length,
+        valid: `${this.plan.layers.length} layers`,
+        next: 'Pass one { key, value } per layer of the geometry.',
+      });
+    }
+    const step = this.step(entries);
+    for (const [layer, { key, value }] of layers.entries()) step.append(layer, key, value);
+    await step.commit();
+  }
+
+  /** Attention over committed tokens; `queries` (default 1 each) are aligned to the end of each sequence. */
+  attend(
+    layer: number,
+    query: Tensor,
+    sequences: readonly Sequence[],
+    options: AttendOptions = {},
+  ): AttentionResult {
+    this.#check();
+    const layerPlan = layerOf(this.plan, layer);
+    const view = (state: TensorState) => ({
+      spans: state.entries.map(toSpan),
+      statistics: state.statistics,
+    });
+    const job = attendSequences(
+      sequences.map((sequence, i) => {
+        this.#own(sequence);
+        return {
+          length: sequence.length,
+          queries: options.queries?.[i] ?? 1,
+          key: view(sequence.states[layerPlan.key.class] as TensorState),
+          value: view(sequence.states[layerPlan.value.class] as TensorState),
+        };
+      }),
+      options.queries,
+    );
+    checkQuery(query, layerPlan, job);
+    return this.#host.store.attend({
+      layer,
+      query,
+      sequences: job,
+      logSumExp: options.logSumExp ?? false,
+    });
+  }
+
+  /**
+   * Cuts a sequence to `length` tokens. Exact everywhere: kept tokens keep their f16 values or codes; a cut block only
+   * gets shorter. Throws TRUNCATE_INVALID beyond the length, or when a sliding window has evicted what would be seen.
+   */
+  truncate(sequence: Sequence, length: number): void {
+    this.#check();
+    this.#own(sequence).check('truncate');
+    const cut = checkCount('length', length, 0);
+    const refuse = (message: string, valid: string): never => {
+      throw new LowbitKvError('TRUNCATE_INVALID', {
+        message,
+        value: length,
+        valid,
+        next: 'Keep more tokens, or create the cache with `rollback` as large as the tokens you take back.',
+      });
+    };
+    if (cut > sequence.length)
+      refuse('a sequence cannot be truncated to more than its length', `0 to ${sequence.length}`);
+    for (const [index, pageClass] of this.plan.classes.entries()) {
+      const window = pageClass.slidingWindow;
+      if (window === null) continue;
+      const oldest = Math.max(window.sinks, cut - window.size);
+      const held = (sequence.states[index] as TensorState).entries.find(
+        (entry) => entry.position + entry.count > window.sinks,
+      );
+      const first = Math.max(window.sinks, held?.position ?? sequence.length);
+      if (oldest < cut && oldest < first)
+        refuse(
+          'the sliding window has evicted tokens that would be visible',
+          `0, or at least ${first + window.size}`,
+        );
+    }
+    const results = sequence.states.map((state) => truncateState(state, cut));
+    for (const [index, { dropped }] of results.entries()) {
+      for (const entry of dropped) this.#host.pools[index]?.release(entry.kind, entry.page);
+    }
+    sequence.states = results.map(({ state }) => state);
+    sequence.currentLength = cut;
+  }
+
+  /** Empties a sequence and forgets its statistics. */
+  reset(sequence: Sequence): void {
+    this.#check();
+    this.#own(sequence).check('reset');
+    this.#releaseStates(sequence.states);
+    sequence.states = new Sequence(-1, this.plan.classes.length).states;
+    sequence.currentLength = 0;
+  }
+
+  /** A second sequence with the same tokens. Pages are shared and copied when either side writes to them. */
+  fork(sequence: Sequence): Sequence {
+    this.#check();
+    this.#own(sequence).check('fork');
+    const child = this.createSequence();
+    this.#retainStates(sequence.states);
+    child.states = sequence.states;
+    child.currentLength = sequence.currentLength;
+    return child;
+  }
+
+  /** Beam search: afterwards `sequences[i]` has the tokens that `sequences[from[i]]` had before. */
+  reorder(sequences: readonly Sequence[], from: readonly number[]): void {
+    this.#check();
+    for (const sequence of sequences) this.#own(sequence).check('reorder');
+    const valid =
+      from.length === sequences.length &&
+      from.every((i) => Number.isInteger(i) && i >= 0 && i < sequences.length);
+    if (!valid || new Set(sequences).size !== sequences.length) {
+      throw new LowbitKvError('OPTION_INVALID', {
+        message: 'the map of a reorder must name a source for every sequence',
+        value: from,
+        valid: `${sequences.length} numbers from 0 to ${sequences.length - 1}, over different sequences`,
+        next: 'Correct the map.',
+      });
+    }
+    const sources = from.map((i) => sequences[i] as Sequence);
+    const taken = sources.map(({ states, currentLength }) => ({ states, currentLength }));
+    for (const { states } of taken) this.#retainStates(states);
+    for (const [i, sequence] of sequences.entries()) {
+      this.#releaseStates(sequence.states);
+      Object.assign(sequence, taken[i]);
+    }
+  }
+
+  /** Gives the pages of a sequence back. Harmless when done twice. */
+  disposeSequence(sequence: Sequence): void {
+    if (sequence.disposed || this.#disposed) return;
+    this.#own(sequence).check('dispose');
+    this.#releaseStates(sequence.states);
+    sequence.states = [];
+    sequence.currentLength = 0;
+    sequence.disposed = true;
+    this.#sequences.delete(sequence);
+  }
+
+  /** Canonical bytes of the packed blocks of one tensor of one layer; unused slots are zero. */
+  async exportBlocks(
+    sequence: Sequence,
+    layer: number,
+    tensor: 'key' | 'value',
+  ): Promise<ExportedBlock[]> {
+    this.#check();
+    this.#own(sequence).check('export');
+    return exportBlocks(
+      this.#host.store,
+      layerOf(this.plan, layer)[tensor],
+      layer,
+      sequence.states,
+    );
+  }
+
+  /** Decoded keys and values of one layer as attention sees them, with the inverse transforms applied: f32. */
+  async materialize(sequence: Sequence, layer: number): Promise<MaterializedLayer> {
+    this.#check();
+    this.#own(sequence).check('materialize');
+    return materialize(this.#host.store, layerOf(this.plan, layer), sequence.states);
+  }
+
+  /** One self-describing container with sequences and their pages; shared pages once. */
+  async snapshot(sequences: readonly Sequence[]): Promise<Uint8Array> {
+    this.#check();
+    for (const sequence of sequences) this.#own(sequence).check('snapshot');
+    return writeSnapshot(this.plan, this.#host.store, sequences);
+  }
+
+  /** Sequences of a snapshot, in order. Throws SNAPSHOT_INVALID, SNAPSHOT_MISMATCH or OUT_OF_PAGES; nothing changes then. */
+  async restore(bytes: Uint8Array): Promise<Sequence[]> {
+    this.#check();
+    const restored = await readSnapshot(bytes, this.plan, this.#host.store, this.#host.pools);
+    return restored.map(({ states, length }) => {
+      const sequence = this.createSequence();
+      sequence.states = states;
+      sequence.currentLength = length;
+      return sequence;
+    });
+  }
+
+  /** Exact bytes by part, and what each sequence holds. */
+  async stats(): Promise<CacheStats> {
+    this.#check();
+    return collectStats(this.plan, this.#host.store, this.#host.pools, [...this.#sequences]);
+  }
+
+  /** Frees all memory. Harmless when done twice. */
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    for (const sequence of this.#sequences) sequence.disposed = true;
+    this.#sequences.clear();
+    this.#host.store.dispose();
+  }
+
+  #releaseStates(states: readonly TensorState[]): void {
+    this.#eachPage(states, (pool, kind, page) => pool.release(kind, page));
+  }
+
+  #retainStates(states: readonly TensorState[]): void {
+    this.#eachPage(states, (pool, kind, page) => pool.retain(kind, page));
+  }
+
+  #eachPage(
+    states: readonly TensorState[],
+    act: (pool: PagePool, kind: 'packed' | 'window' | 'statistics', page: number) => void,
+  ): void {
+    for (const [index, state] of states.entries()) {
+      const pool = this.#host.pools[index] as PagePool;
+      for (const entry of state.entries) act(pool, entry.kind, entry.page);
+      if (state.statistics >= 0) act(pool, 'statistics', state.statistics);
+    }
+  }
+
+  #own(sequence: Sequence): Sequence {
+    if (sequence instanceof Sequence && (this.#sequences.has(sequence) || sequence.disposed)) {
+      if (sequence.disposed) sequence.check('use it');
+      return sequence;
+    }
+    throw new LowbitKvError('SEQUENCE_STATE', {
+      message: 'the sequence does not belong to this cache',
+      value: sequence instanceof Sequence ? sequence.id : typeof sequence,
+      valid: 'a sequence made by createSequence, fork or restore of the same cache',
+      next: 'Move sequences between caches with snapshot and restore.',
+    });
+  }
+
+  #check(): void {
+    if (!this.#disposed) return;
+    throw new LowbitKvError('CACHE_DISPOSED', {
+      message: 'the cache was disposed',
+      value: this.plan.scheme.id,
+      valid: 'nothing',
+      next: 'Create a new cache.',
+    });
+  }
+}

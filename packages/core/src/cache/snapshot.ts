@@ -1,0 +1,393 @@
+/**
+ * Snapshots: a checked container of sequences and their canonical pages. docs/block-format.md draws it.
+ *
+ * `LBKV`, u32 version, u32 header length, header JSON, payload pages, SHA-256 of everything before it. Little endian.
+ */
+import * as z from 'zod';
+import type { BlockStore, PageKind } from '../backend.js';
+import { LowbitKvError } from '../errors.js';
+import { checksum } from '../fingerprint.js';
+import { canonicalizePage, outlierCount } from '../plan/canonical.js';
+import { type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
+import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
+import type { Sequence } from './sequence.js';
+import type { Entry, TensorState } from './tensor-state.js';
+
+export const SNAPSHOT_VERSION = 1;
+const MAGIC = [0x4c, 0x42, 0x4b, 0x56];
+const PREFIX_BYTES = 12;
+const CHECKSUM_BYTES = 32;
+
+const index = z.int().min(0);
+const entrySchema = z.strictObject({
+  kind: z.literal(['packed', 'window']),
+  page: index,
+  slot: index,
+  count: z.int().min(1),
+  position: index,
+});
+const headerSchema = z.strictObject({
+  fingerprint: z.string(),
+  scheme: z.string(),
+  /** Pages per class; page numbers in entries count within the container. */
+  pages: z.array(
+    z.strictObject({ packed: z.array(z.int().min(1)), window: index, statistics: index }),
+  ),
+  sequences: z.array(
+    z.strictObject({
+      length: index,
+      states: z.array(
+        z.strictObject({ entries: z.array(entrySchema), statistics: z.int().min(-1) }),
+      ),
+    }),
+  ),
+});
+type Header = z.infer<typeof headerSchema>;
+
+const KINDS: readonly PageKind[] = ['packed', 'window', 'statistics'];
+
+/** Renumbers the pages of one class in order of first appearance. */
+class Renumbering {
+  readonly pages: Record<PageKind, number[]> = { packed: [], window: [], statistics: [] };
+  readonly valid: number[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  number(kind: PageKind, page: number, valid = 0): number {
+    const key = `${kind} ${page}`;
+    let number = this.#numbers.get(key);
+    if (number === undefined) {
+      number = this.pages[kind].push(page) - 1;
+      this.#numbers.set(key, number);
+    }
+    if (kind === 'packed') this.valid[number] = Math.max(this.valid[number] ?? 0, valid);
+    return number;
+  }
+}
+
+export async function writeSnapshot(
+  plan: Plan,
+  store: BlockStore,
+  sequences: readonly Sequence[],
+): Promise<Uint8Array> {
+  const classes = plan.classes.map(() => new Renumbering());
+  const header: Header = {
+    fingerprint: plan.fingerprint,
+    scheme: plan.scheme.id,
+    pages: [],
+    sequences: sequences.map((sequence) => ({
+      length: sequence.length,
+      states: sequence.states.map((state, i) => {
+        const numbers = classes[i] as Renumbering;
+        return {
+          entries: state.entries.map((entry) => ({
+            ...entry,
+            page: numbers.number(entry.kind, entry.page, entry.slot + entry.count),
+          })),
+          statistics: state.statistics < 0 ? -1 : numbers.number('statistics', state.statistics),
+        };
+      }),
+    })),
+  };
+  header.pages = classes.map(({ pages, valid }) => ({
+    packed: valid,
+    window: pages.window.length,
+    statistics: pages.statistics.length,
+  }));
+  const chunks: Uint8Array[] = [];
+  await eachTensor(plan, async (tensor, layer) => {
+    const { pages, valid } = classes[tensor.class] as Renumbering;
+    for (const kind of KINDS) {
+      if (pages[kind].length === 0) continue;
+      const bytes = await store.readPages({
+        layer,
+        tensor: tensor.tensor,
+        kind,
+        pages: pages[kind],
+      });
+      if (kind === 'packed' && tensor.layout !== null) {
+        const size = tensor.layout.pageBytes;
+        for (const [i, tokens] of valid.entries()) {
+          canonicalizePage(tensor.layout, bytes.subarray(i * size, (i + 1) * size), tokens);
+        }
+      }
+      chunks.push(bytes);
+    }
+  });
+  return seal(new TextEncoder().encode(JSON.stringify(header)), chunks);
+}
+
+function seal(header: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
+  const payload = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const bytes = new Uint8Array(PREFIX_BYTES + header.length + payload + CHECKSUM_BYTES);
+  bytes.set(MAGIC);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(4, SNAPSHOT_VERSION, true);
+  view.setUint32(8, header.length, true);
+  bytes.set(header, PREFIX_BYTES);
+  let at = PREFIX_BYTES + header.length;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  bytes.set(checksum(bytes.subarray(0, at)), at);
+  return bytes;
+}
+
+export interface RestoredSequence {
+  readonly length: number;
+  readonly states: TensorState[];
+}
+
+/** Checks everything, then takes pages and fills them. On any error nothing is taken. */
+export async function readSnapshot(
+  bytes: Uint8Array,
+  plan: Plan,
+  store: BlockStore,
+  pools: readonly PagePool[],
+): Promise<RestoredSequence[]> {
+  const { header, payload } = open(bytes);
+  if (header.fingerprint !== plan.fingerprint) {
+    throw new LowbitKvError('SNAPSHOT_MISMATCH', {
+      message: `the snapshot was taken with another plan (scheme ${JSON.stringify(header.scheme)})`,
+      value: header.fingerprint,
+      valid: plan.fingerprint,
+      next: 'Restore into a cache made with the same scheme, geometry, calibration and block size.',
+    });
+  }
+  checkHeader(header, plan);
+  const expected = payloadBytes(header, plan);
+  if (payload.length !== expected)
+    invalid('the payload has the wrong size', payload.length, `${expected} bytes`);
+  checkPages(header, plan, payload);
+
+  const reservations = pools.map((pool) => new Reservation(pool));
+  const taken = header.pages.map((counts, i) => takePages(counts, reservations[i] as Reservation));
+  const undo = () => {
+    for (const reservation of reservations) reservation.undo();
+  };
+  for (const [i, reservation] of reservations.entries()) {
+    const kind = KINDS.find((k) => reservation.missing[k] > 0);
+    if (kind === undefined) continue;
+    const needed =
+      reservation.taken.filter((held: HeldPage) => held.kind === kind).length +
+      reservation.missing[kind];
+    undo();
+    throw new LowbitKvError('OUT_OF_PAGES', {
+      message: `the snapshot needs more ${kind} pages of the ${plan.classes[i]?.tensor}s than are free`,
+      value: { needed, total: pools[i]?.counts[kind] },
+      valid: `at most ${pools[i]?.free(kind)} pages`,
+      next: 'Dispose sequences, or create the cache with a larger capacity.',
+    });
+  }
+  try {
+    let at = 0;
+    await eachTensor(plan, async (tensor, layer) => {
+      for (const kind of KINDS) {
+        const pages = (taken[tensor.class] as Record<PageKind, number[]>)[kind];
+        if (pages.length === 0) continue;
+        const size = pages.length * pageBytes(tensor, kind);
+        await store.writePages(
+          { layer, tensor: tensor.tensor, kind, pages },
+          payload.subarray(at, at + size),
+        );
+        at += size;
+      }
+    });
+    await store.settle();
+  } catch (error) {
+    undo();
+    throw error;
+  }
+  return adopt(header, taken, pools);
+}
+
+function open(bytes: Uint8Array): { header: Header; payload: Uint8Array } {
+  if (bytes.length < PREFIX_BYTES + CHECKSUM_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte)) {
+    return invalid('not a lowbit-kv snapshot', bytes.length, 'a container that starts with LBKV');
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.getUint32(4, true);
+  if (version !== SNAPSHOT_VERSION)
+    invalid('unknown snapshot version', version, String(SNAPSHOT_VERSION));
+  const headerLength = view.getUint32(8, true);
+  const end = bytes.length - CHECKSUM_BYTES;
+  if (headerLength > end - PREFIX_BYTES)
+    invalid('the header is longer than the file', headerLength, `at most ${end - PREFIX_BYTES}`);
+  const digest = checksum(bytes.subarray(0, end));
+  if (digest.some((byte, i) => byte !== bytes[end + i])) {
+    invalid('the checksum does not match', 'a damaged container', 'the bytes as they were written');
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(
+      new TextDecoder('utf-8', { fatal: true }).decode(
+        bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headerLength),
+      ),
+    );
+  } catch (cause) {
+    invalid('the header is not JSON', String(cause), 'JSON text');
+  }
+  const parsed = headerSchema.safeParse(json);
+  if (!parsed.success)
+    return invalid(
+      'the header is malformed',
+      parsed.error.issues[0]?.path.join('.'),
+      parsed.error.issues[0]?.message ?? '',
+    );
+  return { header: parsed.data, payload: bytes.subarray(PREFIX_BYTES + headerLength, end) };
+}
+
+function checkHeader(header: Header, plan: Plan): void {
+  if (header.pages.length !== plan.classes.length)
+    invalid('wrong number of page classes', header.pages.length, String(plan.classes.length));
+  for (const sequence of header.sequences) {
+    if (sequence.states.length !== plan.classes.length)
+      invalid('wrong number of states', sequence.states.length, String(plan.classes.length));
+    for (const [i, state] of sequence.states.entries())
+      checkState(state, sequence.length, i, header, plan);
+  }
+}
+
+function checkState(
+  state: Header['sequences'][number]['states'][number],
+  length: number,
+  i: number,
+  header: Header,
+  plan: Plan,
+): void {
+  const counts = header.pages[i] as Header['pages'][number];
+  const blockTokens = plan.classes[i]?.blockTokens ?? 0;
+  if (state.statistics >= counts.statistics)
+    invalid('a statistics page does not exist', state.statistics, `below ${counts.statistics}`);
+  let position = 0;
+  for (const entry of state.entries) {
+    const pages = entry.kind === 'packed' ? counts.packed.length : counts.window;
+    const slots = entry.kind === 'packed' ? (counts.packed[entry.page] ?? 0) : WINDOW_PAGE_TOKENS;
+    if (entry.page >= pages)
+      invalid(`a ${entry.kind} page does not exist`, entry.page, `below ${pages}`);
+    if (
+      entry.slot + entry.count > Math.min(slots, entry.kind === 'packed' ? blockTokens : slots) ||
+      (entry.kind === 'packed' && entry.slot !== 0)
+    ) {
+      invalid('an entry reaches past its page', entry, `slots of a ${entry.kind} page`);
+    }
+    const gapAllowed = plan.classes[i]?.slidingWindow !== null;
+    if (entry.position < position || (entry.position > position && !gapAllowed))
+      invalid('entries are out of order', entry.position, String(position));
+    position = entry.position + entry.count;
+  }
+  if (position !== length)
+    invalid('entries do not end at the length of the sequence', position, String(length));
+}
+
+/** Sparse end offsets steer reads: they must rise and stay inside the plane. */
+function checkPages(header: Header, plan: Plan, payload: Uint8Array): void {
+  let at = 0;
+  for (const layer of plan.layers) {
+    for (const tensor of [layer.key, layer.value]) {
+      const counts = header.pages[tensor.class] as Header['pages'][number];
+      const { layout } = tensor;
+      if (layout?.sparse != null) {
+        for (const [i, valid] of counts.packed.entries()) {
+          const page = payload.subarray(at + i * layout.pageBytes, at + (i + 1) * layout.pageBytes);
+          for (let head = 0; head < layout.heads; head++) {
+            let previous = 0;
+            for (let tokens = 1; tokens <= valid; tokens++) {
+              const end = outlierCount(layout, page, head, tokens);
+              if (end < previous || end > layout.sparse.entries.capacity)
+                invalid(
+                  'outlier offsets are damaged',
+                  end,
+                  `${previous} to ${layout.sparse.entries.capacity}`,
+                );
+              previous = end;
+            }
+          }
+        }
+      }
+      for (const kind of KINDS) at += pageCount(counts, kind) * pageBytes(tensor, kind);
+    }
+  }
+}
+
+function takePages(
+  counts: Header['pages'][number],
+  reservation: Reservation,
+): Record<PageKind, number[]> {
+  const take = (kind: PageKind) =>
+    Array.from({ length: pageCount(counts, kind) }, () => reservation.take(kind));
+  return { packed: take('packed'), window: take('window'), statistics: take('statistics') };
+}
+
+/** Turns container page numbers into pool pages, with one reference per entry that uses them. */
+function adopt(
+  header: Header,
+  taken: readonly Record<PageKind, number[]>[],
+  pools: readonly PagePool[],
+): RestoredSequence[] {
+  const seen = new Set<string>();
+  const claim = (i: number, kind: PageKind, number: number): number => {
+    const page = taken[i]?.[kind][number] as number;
+    const key = `${i} ${kind} ${page}`;
+    if (seen.has(key)) pools[i]?.retain(kind, page);
+    seen.add(key);
+    return page;
+  };
+  const restored = header.sequences.map(({ length, states }) => ({
+    length,
+    states: states.map(
+      (state, i): TensorState => ({
+        entries: state.entries.map(
+          (entry): Entry => ({ ...entry, page: claim(i, entry.kind, entry.page) }),
+        ),
+        statistics: state.statistics < 0 ? -1 : claim(i, 'statistics', state.statistics),
+      }),
+    ),
+  }));
+  for (const [i, kinds] of taken.entries()) {
+    for (const kind of KINDS) {
+      for (const page of kinds[kind])
+        if (!seen.has(`${i} ${kind} ${page}`)) pools[i]?.release(kind, page);
+    }
+  }
+  return restored;
+}
+
+function payloadBytes(header: Header, plan: Plan): number {
+  let bytes = 0;
+  for (const layer of plan.layers) {
+    for (const tensor of [layer.key, layer.value]) {
+      const counts = header.pages[tensor.class] as Header['pages'][number];
+      for (const kind of KINDS) bytes += pageCount(counts, kind) * pageBytes(tensor, kind);
+    }
+  }
+  return bytes;
+}
+
+function pageCount(counts: Header['pages'][number], kind: PageKind): number {
+  return kind === 'packed' ? counts.packed.length : counts[kind];
+}
+
+function pageBytes(tensor: TensorPlan, kind: PageKind): number {
+  if (kind === 'packed') return tensor.layout?.pageBytes ?? 0;
+  return kind === 'window' ? tensor.windowPageBytes : tensor.statisticsPageBytes;
+}
+
+async function eachTensor(
+  plan: Plan,
+  act: (tensor: TensorPlan, layer: number) => Promise<void>,
+): Promise<void> {
+  for (const layer of plan.layers) {
+    await act(layer.key, layer.layer);
+    await act(layer.value, layer.layer);
+  }
+}
+
+function invalid(message: string, value: unknown, valid: string): never {
+  throw new LowbitKvError('SNAPSHOT_INVALID', {
+    message,
+    value,
+    valid,
+    next: 'Take the snapshot again; this one cannot be restored.',
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * Exact accounting: bytes by part, and what each sequence holds.
+ */
+import type { BlockStore } from '../backend.js';
+import { usedRanges } from '../plan/canonical.js';
+import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
+import type { PagePool } from './page-pool.js';
+import type { Sequence } from './sequence.js';
+import { type TensorState, tailStart, tokensHeld } from './tensor-state.js';
+
+/** Bytes; `live` is the sum of the parts down to `alignment`. */
+export interface ByteParts {
+  readonly codes: number;
+  readonly parameters: number;
+  readonly outliers: number;
+  /** f16 sinks and tails. */
+  readonly windows: number;
+  readonly statistics: number;
+  /** Padding and unused slots of pages in use. */
+  readonly alignment: number;
+  readonly live: number;
+  /** Pages in no use. */
+  readonly free: number;
+  /** `live + free`: what the store allocated. */
+  readonly allocated: number;
+}
+
+export interface SequenceStats {
+  readonly id: number;
+  readonly length: number;
+  readonly classes: readonly TensorCounts[];
+}
+
+export interface TensorCounts {
+  readonly tensor: 'key' | 'value';
+  readonly layers: readonly number[];
+  readonly sinks: number;
+  readonly packed: number;
+  readonly tail: number;
+  /** Tokens the recent window is short of its promise, after a truncation into packed blocks. */
+  readonly recentShortfall: number;
+}
+
+export interface CacheStats {
+  readonly bytes: ByteParts;
+  readonly sequences: readonly SequenceStats[];
+}
+
+export async function collectStats(
+  plan: Plan,
+  store: BlockStore,
+  pools: readonly PagePool[],
+  sequences: readonly Sequence[],
+): Promise<CacheStats> {
+  const sum = { codes: 0, parameters: 0, outliers: 0, windows: 0, statistics: 0 };
+  let live = 0;
+  for (const layer of plan.layers) {
+    for (const tensor of [layer.key, layer.value]) {
+      const pool = pools[tensor.class] as PagePool;
+      const states = sequences.map((sequence) => sequence.states[tensor.class] as TensorState);
+      live +=
+        pool.used('packed') * (tensor.layout?.pageBytes ?? 0) +
+        pool.used('window') * tensor.windowPageBytes +
+        pool.used('statistics') * tensor.statisticsPageBytes;
+      sum.statistics += pool.used('statistics') * tensor.statisticsPageBytes;
+      sum.windows += windowBytes(tensor, states);
+      await addPacked(store, tensor, layer.layer, states, sum);
+    }
+  }
+  const parts = sum.codes + sum.parameters + sum.outliers + sum.windows + sum.statistics;
+  const allocated = store.allocatedBytes;
+  return {
+    bytes: { ...sum, alignment: live - parts, live, free: allocated - live, allocated },
+    sequences: sequences.map((sequence) => ({
+      id: sequence.id,
+      length: sequence.length,
+      classes: plan.classes.map((pageClass, i) =>
+        countTensor(pageClass, sequence.states[i] as TensorState, sequence.length),
+      ),
+    })),
+  };
+}
+
+function countTensor(pageClass: PageClass, state: TensorState, length: number): TensorCounts {
+  const first = tailStart(state, pageClass);
+  const sum = (entries: readonly { count: number }[]) =>
+    entries.reduce((total, entry) => total + entry.count, 0);
+  const tail = sum(state.entries.slice(first));
+  const packed = sum(state.entries.filter((entry) => entry.kind === 'packed'));
+  const sinks = tokensHeld(state) - tail - packed;
+  const promised = packed === 0 ? 0 : Math.min(pageClass.recent, Math.max(length - sinks, 0));
+  return {
+    tensor: pageClass.tensor,
+    layers: pageClass.layers,
+    sinks,
+    packed,
+    tail,
+    recentShortfall: Math.max(promised - tail, 0),
+  };
+}
+
+/** Bytes of the distinct f16 slots in use; slots of a page that sequences share count once. */
+function windowBytes(tensor: TensorPlan, states: readonly TensorState[]): number {
+  const bytesPerToken = tensor.windowPageBytes / WINDOW_PAGE_TOKENS;
+  const ranges = new Map<number, { first: number; end: number }>();
+  for (const state of states) {
+    for (const { kind, page, slot, count } of state.entries) {
+      if (kind !== 'window') continue;
+      const range = ranges.get(page) ?? { first: slot, end: slot };
+      ranges.set(page, {
+        first: Math.min(range.first, slot),
+        end: Math.max(range.end, slot + count),
+      });
+    }
+  }
+  let tokens = 0;
+  for (const { first, end } of ranges.values()) tokens += end - first;
+  return tokens * bytesPerToken;
+}
+
+async function addPacked(
+  store: BlockStore,
+  tensor: TensorPlan,
+  layer: number,
+  states: readonly TensorState[],
+  sum: { codes: number; parameters: number; outliers: number },
+): Promise<void> {
+  const { layout } = tensor;
+  if (layout === null) return;
+  const valid = new Map<number, number>();
+  for (const state of states) {
+    for (const { kind, page, count } of state.entries) {
+      if (kind === 'packed') valid.set(page, Math.max(valid.get(page) ?? 0, count));
+    }
+  }
+  const empty = new Uint8Array(0);
+  for (const [page, tokens] of valid) {
+    // Only outlier counts lie in the data; everything else follows from the layout.
+    const bytes =
+      layout.sparse === null
+        ? empty
+        : await store.readPages({ layer, tensor: tensor.tensor, kind: 'packed', pages: [page] });
+    for (const { part, first, end } of usedRanges(layout, bytes, tokens)) sum[part] += end - first;
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Errors of every lowbit-kv package: one class, one table of codes.
+ * Each error carries the offending value, the valid values and the next step.
+ */
+
+/** What each code means. `docs/errors.md` is checked against this table. */
+export const ERROR_CODES = {
+  SCHEME_INVALID: 'A scheme object does not satisfy the scheme contract.',
+  SPEC_VERSION_UNSUPPORTED: 'A scheme or backend was written for another version of the contract.',
+  SCHEME_DUPLICATE: 'Two registered schemes have the same id.',
+  SCHEME_UNKNOWN: 'No registered scheme has this id.',
+  BACKEND_INVALID: 'A backend object does not satisfy the backend contract.',
+  BACKEND_DUPLICATE: 'Two registered backends have the same id.',
+  BACKEND_UNKNOWN: 'No registered backend has this id.',
+  BACKEND_UNAVAILABLE: 'The backend cannot start on this machine.',
+  GEOMETRY_INVALID: 'The model geometry is not valid.',
+  SHAPE_UNSUPPORTED: 'The scheme cannot be laid out for this geometry.',
+  CALIBRATION_MISSING: 'The scheme needs offline calibration and none was given.',
+  CALIBRATION_INVALID:
+    'The calibration does not belong to this scheme or geometry, or is malformed.',
+  PLAN_REFUSED: 'The backend does not execute this plan.',
+  OPTION_INVALID: 'An option has a value outside its valid range.',
+  TENSOR_INVALID: 'A tensor has the wrong shape, type or size.',
+  NON_FINITE: 'A key or value is NaN, infinite, or outside the range of f16.',
+  OUT_OF_PAGES: 'The pool has too few free pages for this step.',
+  OUTLIER_CAPACITY: 'A vector has more outliers than the scheme reserved room for.',
+  STEP_STATE: 'A step was used out of order.',
+  SEQUENCE_STATE: 'A sequence was used after it was disposed, or in two steps at once.',
+  CACHE_DISPOSED: 'The cache was used after it was disposed.',
+  TRUNCATE_INVALID: 'The sequence cannot be truncated to this length.',
+  SNAPSHOT_INVALID: 'A snapshot or block container is damaged or malformed.',
+  SNAPSHOT_MISMATCH: 'A snapshot belongs to another plan.',
+  BLOCK_INVALID: 'Packed bytes do not satisfy the block format.',
+  SAFETENSORS_INVALID: 'A file is not a valid safetensors file.',
+  CAPTURE_INVALID: 'A capture lacks a tensor or has the wrong shapes.',
+  SCHEME_NOT_FOUND: 'A scheme named on the command line could not be resolved.',
+  PEER_MISSING: 'An optional peer dependency is not installed.',
+  BACKEND_FAILED: 'A backend failed while executing a job.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** Where bad data was found. Errors print the known parts in this order. */
+export interface DataPosition {
+  readonly tensor?: string;
+  readonly layer?: number;
+  readonly sequence?: number;
+  readonly head?: number;
+  readonly token?: number;
+  readonly channel?: number;
+}
+
+export interface ErrorDetails {
+  readonly message: string;
+  /** The value that was refused. */
+  readonly value?: unknown;
+  /** What would have been accepted: a list of values or a rule in words. */
+  readonly valid?: string | readonly unknown[];
+  /** What to do now. */
+  readonly next: string;
+  readonly where?: DataPosition & Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+const MARKER = Symbol.for('@lowbit-kv/core:error');
+const POSITION_ORDER = ['tensor', 'layer', 'sequence', 'head', 'token', 'channel'];
+
+/** Thrown by every lowbit-kv package. `LowbitKvError.is` also recognises errors of a second copy of core. */
+export class LowbitKvError extends Error {
+  override readonly name = 'LowbitKvError';
+  readonly code: ErrorCode;
+  readonly value: unknown;
+  readonly valid: string | readonly unknown[] | undefined;
+  readonly next: string;
+  readonly where: ErrorDetails['where'];
+  readonly [MARKER] = true;
+
+  constructor(code: ErrorCode, details: ErrorDetails) {
+    super(
+      formatMessage(code, details),
+      details.cause === undefined ? {} : { cause: details.cause },
+    );
+    this.code = code;
+    this.value = details.value;
+    this.valid = details.valid;
+    this.next = details.next;
+    this.where = details.where;
+  }
+
+  /** True for a LowbitKvError of any copy of core, optionally of one code. */
+  static is(error: unknown, code?: ErrorCode): error is LowbitKvError {
+    if (typeof error !== 'object' || error === null || !(MARKER in error)) return false;
+    return code === undefined || (error as LowbitKvError).code === code;
+  }
+}
+
+function formatMessage(code: ErrorCode, details: ErrorDetails): string {
+  const parts = [details.message.replace(/[.\s]+$/, '')];
+  const position = formatPosition(details.where);
+  if (position !== '') parts[0] += ` (${position})`;
+  if ('value' in details) parts.push(`got ${formatValue(details.value)}`);
+  if (details.valid !== undefined) {
+    parts.push(
+      typeof details.valid === 'string'
+        ? `valid: ${details.valid}`
+        : `valid: ${details.valid.map(formatValue).join(', ') || 'nothing'}`,
+    );
+  }
+  return `${code}: ${parts.join('; ')}. ${details.next}`;
+}
+
+function formatPosition(where: ErrorDetails['where']): string {
+  if (where === undefined) return '';
+  const known = Object.keys(where).filter((key) => where[key] !== undefined);
+  const rank = (key: string) =>
+    (POSITION_ORDER.indexOf(key) + POSITION_ORDER.length + 1) % (POSITION_ORDER.length + 1);
+  known.sort((a, b) => rank(a) - rank(b));
+  return known.map((key) => `${key} ${formatValue(where[key])}`).join(', ');
+}
+
+/** One-line text of a value, shortened, safe for NaN, infinities, bigint and cyclic objects. */
+export function formatValue(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 120 ? `${value.slice(0, 117)}...` : value);
+  if (typeof value === 'number' && Object.is(value, -0)) return '-0';
+  if (typeof value !== 'object' || value === null) return String(value);
+  try {
+    const text = JSON.stringify(value, (_key, item) =>
+      typeof item === 'bigint' || (typeof item === 'number' && !Number.isFinite(item))
+        ? String(item)
+        : item,
+    );
+    return text.length > 160 ? `${text.slice(0, 157)}...` : text;
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The float64 attention of the law: one kv head of one sequence, over decoded tiles.
+ *
+ * o = softmax(cap(scale q.k)) v over the positions a query may see; the log-sum-exp is natural, over the same logits.
+ */
+import type { LayerGeometry } from '../geometry.js';
+
+/** Decoded tokens of one kv head: `values` is `[count, headDim]` from element `offset` on. */
+export interface DecodedTile {
+  readonly values: Float32Array;
+  readonly offset: number;
+  readonly count: number;
+  readonly position: number;
+  /** Keys divided by the channel factors of the sequence: the query must be multiplied by them. */
+  readonly transformed: boolean;
+}
+
+export interface HeadAttention {
+  readonly geometry: LayerGeometry;
+  /** Tokens of the sequence, the queries' own included. */
+  readonly length: number;
+  readonly queries: number;
+  readonly key: readonly DecodedTile[];
+  readonly value: readonly DecodedTile[];
+  /** Query row i of head g: `query[queryOffset(i, g) ...]`, f32. */
+  readonly query: Float32Array;
+  readonly queryOffset: (query: number, groupHead: number) => number;
+  /** f32 factors per channel for transformed keys, or null. */
+  readonly keyFactors: Float32Array | null;
+  readonly outputOffset: (query: number, groupHead: number) => number;
+  readonly output: Float32Array;
+  readonly logSumExp: Float32Array | null;
+  readonly logSumExpOffset: (query: number, groupHead: number) => number;
+}
+
+/** Logits held at once. */
+const LOGIT_BUDGET = 1 << 21;
+
+/** Whether a query at `query` sees `position`. */
+export function isVisible(
+  position: number,
+  query: number,
+  window: LayerGeometry['slidingWindow'],
+): boolean {
+  if (position > query) return false;
+  return window === null || position < window.sinks || position > query - window.size;
+}
+
+/** Computes the output rows of all query heads that share this kv head. */
+export function attendHead(job: HeadAttention): void {
+  const { geometry, length, queries } = job;
+  const group = geometry.queryHeads / geometry.kvHeads;
+  const window = geometry.slidingWindow;
+  // Columns: the sinks, then every position the oldest query may still see.
+  const firstVisible = window === null ? 0 : Math.max(0, length - queries - window.size + 1);
+  const sinkColumns = window === null ? 0 : Math.min(window.sinks, firstVisible);
+  const columns = sinkColumns + length - firstVisible;
+  const block = Math.max(1, Math.floor(LOGIT_BUDGET / Math.max(1, columns * group)));
+  for (let first = 0; first < queries; first += block) {
+    attendRows(job, first, Math.min(block, queries - first), {
+      firstVisible,
+      sinkColumns,
+      columns,
+    });
+  }
+}
+
+interface Columns {
+  readonly firstVisible: number;
+  readonly sinkColumns: number;
+  readonly columns: number;
+}
+
+function attendRows(job: HeadAttention, first: number, count: number, layout: Columns): void {
+  const { geometry } = job;
+  const group = geometry.queryHeads / geometry.kvHeads;
+  const rows = count * group;
+  const { columns } = layout;
+  const logits = new Float64Array(rows * columns).fill(Number.NEGATIVE_INFINITY);
+  const plain = new Float64Array(rows * geometry.keyHeadDim);
+  const factored = job.keyFactors === null ? plain : new Float64Array(plain.length);
+  for (let row = 0; row < rows; row++) {
+    const from = job.queryOffset(first + Math.floor(row / group), row % group);
+    for (let c = 0, to = row * geometry.keyHeadDim; c < geometry.keyHeadDim; c++, to++) {
+      const value = job.query[from + c] as number;
+      plain[to] = value;
+      if (job.keyFactors !== null) factored[to] = value * (job.keyFactors[c] as number);
+    }
+  }
+  const visible = (row: number, position: number) =>
+    isVisible(
+      position,
+      job.length - job.queries + first + Math.floor(row / group),
+      geometry.slidingWindow,
+    );
+  for (const tile of job.key)
+    keyTile(job, tile, rows, tile.transformed ? factored : plain, logits, layout, visible);
+  const sums = softmax(logits, rows, columns);
+  const output = new Float64Array(rows * geometry.valueHeadDim);
+  for (const tile of job.value) valueTile(job, tile, rows, logits, output, layout);
+  for (let row = 0; row < rows; row++) {
+    const query = first + Math.floor(row / group);
+    const { maximum, total } = sums[row] as RowSum;
+    const to = job.outputOffset(query, row % group);
+    for (let c = 0; c < geometry.valueHeadDim; c++) {
+      job.output[to + c] =
+        total === 0 ? 0 : (output[row * geometry.valueHeadDim + c] as number) / total;
+    }
+    if (job.logSumExp !== null) {
+      job.logSumExp[job.logSumExpOffset(query, row % group)] =
+        total === 0 ? Number.NEGATIVE_INFINITY : maximum + Math.log(total);
+    }
+  }
+}
+
+function columnOf(position: number, layout: Columns): number {
+  if (position < layout.sinkColumns) return position;
+  return position < layout.firstVisible ? -1 : position - layout.firstVisible + layout.sinkColumns;
+}
+
+function keyTile(
+  job: HeadAttention,
+  tile: DecodedTile,
+  rows: number,
+  query: Float64Array,
+  logits: Float64Array,
+  layout: Columns,
+  visible: (row: number, position: number) => boolean,
+): void {
+  const { keyHeadDim, scale, softCap } = job.geometry;
+  const { values } = tile;
+  for (let token = 0; token < tile.count; token++) {
+    const position = tile.position + token;
+    const column = columnOf(position, layout);
+    if (column < 0) continue;
+    const from = tile.offset + token * keyHeadDim;
+    for (let row = 0; row < rows; row++) {
+      if (!visible(row, position)) continue;
+      let dot = 0;
+      for (let c = 0, k = from, q = row * keyHeadDim; c < keyHeadDim; c++) {
+        dot += (query[q++] as number) * (values[k++] as number);
+      }
+      const logit = dot * scale;
+      logits[row * layout.columns + column] =
+        softCap === null ? logit : softCap * Math.tanh(logit / softCap);
+    }
+  }
+}
+
+interface RowSum {
+  readonly maximum: number;
+  readonly total: number;
+}
+
+/** Replaces logits by exp(logit - row maximum). */
+function softmax(logits: Float64Array, rows: number, columns: number): RowSum[] {
+  const sums: RowSum[] = [];
+  for (let row = 0; row < rows; row++) {
+    const start = row * columns;
+    let maximum = Number.NEGATIVE_INFINITY;
+    for (let i = start; i < start + columns; i++)
+      if ((logits[i] as number) > maximum) maximum = logits[i] as number;
+    let total = 0;
+    for (let i = start; i < start + columns; i++) {
+      const weight =
+        maximum === Number.NEGATIVE_INFINITY ? 0 : Math.exp((logits[i] as number) - maximum);
+      logits[i] = weight;
+      total += weight;
+    }
+    sums.push({ maximum, total });
+  }
+  return sums;
+}
+
+function valueTile(
+  job: HeadAttention,
+  tile: DecodedTile,
+  rows: number,
+  weights: Float64Array,
+  output: Float64Array,
+  layout: Columns,
+): void {
+  const { valueHeadDim } = job.geometry;
+  const { values } = tile;
+  for (let token = 0; token < tile.count; token++) {
+    const column = columnOf(tile.position + token, layout);
+    if (column < 0) continue;
+    const from = tile.offset + token * valueHeadDim;
+    for (let row = 0; row < rows; row++) {
+      const weight = weights[row * layout.columns + column] as number;
+      if (weight === 0) continue;
+      for (let c = 0, v = from, o = row * valueHeadDim; c < valueHeadDim; c++, o++) {
+        output[o] = (output[o] as number) + weight * (values[v++] as number);
+      }
+    }
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * Magnitude bands with group shift, scheme-spec 4.2, 4.3 and 4.5: every element is outer, middle or inner by four
+ * thresholds; the shift moves each band to its threshold; one vector shares the parameters of each band.
+ *
+ * Dense slot: a nibble per element. Middle `midRise`: bit 3 = low side, bits 0-2 = cell of eight. Middle `uniform`:
+ * 4-bit asymmetric code of the signed shifted value, rounded so that its side survives. Outer and inner: the low four
+ * bits of a 5-bit code; the fifth bit goes into the sparse entry (`low side` for outer, `high half` for inner).
+ */
+import { f16DecodeTable } from '../float16.js';
+import { offsetBits, ROUNDER, scaleBits } from './scale.js';
+
+export interface BandThresholds {
+  readonly outerLow: number;
+  readonly outerHigh: number;
+  readonly innerLow: number;
+  readonly innerHigh: number;
+}
+
+export const MIDDLE = 0;
+export const OUTER = 1;
+export const INNER = 2;
+
+/** f16 bits of the parameters of one vector; a band without members has zeros. */
+export interface BandParameters {
+  middleMaximum: number;
+  middleMinimum: number;
+  middleStep: number;
+  outerMinimum: number;
+  outerStep: number;
+  innerMinimum: number;
+  innerStep: number;
+}
+
+export function emptyBandParameters(): BandParameters {
+  return {
+    middleMaximum: 0,
+    middleMinimum: 0,
+    middleStep: 0,
+    outerMinimum: 0,
+    outerStep: 0,
+    innerMinimum: 0,
+    innerStep: 0,
+  };
+}
+
+/** Which band a value belongs to: outer closed, inner open, everything else (also NaN) middle. */
+export function bandOf(value: number, edges: BandThresholds): number {
+  if (value <= edges.outerLow || value >= edges.outerHigh) return OUTER;
+  return value > edges.innerLow && value < edges.innerHigh ? INNER : MIDDLE;
+}
+
+/**
+ * Quantizes one vector. `nibbles`, `bands` and `fifthBits` get one entry per element (`fifthBits` only for outer and
+ * inner elements). Parameters are written to `parameters`.
+ */
+export function quantizeBands(
+  values: Float32Array,
+  edges: BandThresholds,
+  middle: 'midRise' | 'uniform',
+  nibbles: Uint8Array,
+  bands: Uint8Array,
+  fifthBits: Uint8Array,
+  parameters: BandParameters,
+): void {
+  const table = f16DecodeTable();
+  const count = values.length;
+  const outer = emptyRange();
+  const inner = emptyRange();
+  const shifted = emptyRange();
+  let middleLargest = 0;
+  let anyLow = false;
+  let anyHigh = false;
+  for (let i = 0; i < count; i++) {
+    const value = values[i] as number;
+    const band = bandOf(value, edges);
+    bands[i] = band;
+    if (band === OUTER) widen(outer, outerMagnitude(value, edges));
+    else if (band === INNER) widen(inner, value);
+    else {
+      const high = value >= edges.innerHigh;
+      const shift = Math.fround(high ? value - edges.innerHigh : value - edges.innerLow);
+      widen(shifted, shift);
+      middleLargest = Math.max(middleLargest, Math.abs(shift) || 0);
+      if (high) anyHigh = true;
+      else anyLow = true;
+    }
+  }
+  Object.assign(parameters, emptyBandParameters());
+  [parameters.outerMinimum, parameters.outerStep] = affineParameters(outer, 15);
+  [parameters.innerMinimum, parameters.innerStep] = affineParameters(inner, 31);
+  const outerMinimum = table[parameters.outerMinimum] as number;
+  const outerStep = table[parameters.outerStep] as number;
+  const innerMinimum = table[parameters.innerMinimum] as number;
+  const innerStep = table[parameters.innerStep] as number;
+  let maximum = 0;
+  let middleMinimum = 0;
+  let middleStep = 0;
+  let lowCodes = 0;
+  if (middle === 'midRise') {
+    parameters.middleMaximum = scaleBits(middleLargest);
+    maximum = table[parameters.middleMaximum] as number;
+  } else if (shifted.minimum <= shifted.maximum) {
+    // A low side needs a code that decodes below zero.
+    if (anyLow) shifted.minimum = Math.min(shifted.minimum, -(2 ** -14));
+    [parameters.middleMinimum, parameters.middleStep] = affineParameters(shifted, 15);
+    middleMinimum = table[parameters.middleMinimum] as number;
+    // A high side needs one that does not: the rounded step may fall short by less than one f16 step.
+    if (anyHigh && middleMinimum + 15 * (table[parameters.middleStep] as number) < 0)
+      parameters.middleStep++;
+    middleStep = table[parameters.middleStep] as number;
+    while (lowCodes < 16 && middleMinimum + lowCodes * middleStep < 0) lowCodes++;
+  }
+  for (let i = 0; i < count; i++) {
+    const value = values[i] as number;
+    if (bands[i] === OUTER) {
+      nibbles[i] = nearestCode(
+        Math.fround(outerMagnitude(value, edges) - outerMinimum),
+        outerStep,
+        15,
+      );
+      fifthBits[i] = value >= edges.outerHigh ? 0 : 1;
+    } else if (bands[i] === INNER) {
+      const code = nearestCode(Math.fround(value - innerMinimum), innerStep, 31);
+      nibbles[i] = code & 15;
+      fifthBits[i] = code >> 4;
+    } else {
+      const high = value >= edges.innerHigh;
+      const shift = Math.fround(high ? value - edges.innerHigh : value - edges.innerLow);
+      fifthBits[i] = 0;
+      if (middle === 'midRise') {
+        nibbles[i] = (high ? 0 : 8) | midRiseCell(Math.abs(shift), maximum);
+      } else {
+        const code = nearestCode(Math.fround(shift - middleMinimum), middleStep, 15);
+        nibbles[i] = high ? Math.max(code, lowCodes) : Math.min(code, Math.max(lowCodes - 1, 0));
+      }
+    }
+  }
+}
+
+/** Value of an outer element. */
+export function decodeOuter(
+  nibble: number,
+  low: number,
+  minimum: number,
+  step: number,
+  edges: BandThresholds,
+): number {
+  const magnitude = Math.fround(nibble * step + minimum);
+  return Math.fround(low === 1 ? edges.outerLow - magnitude : edges.outerHigh + magnitude);
+}
+
+/** Value of a middle element coded `midRise`: the middle of its cell, M/16 (2 cell + 1) from the threshold. */
+export function decodeMidRise(nibble: number, maximum: number, edges: BandThresholds): number {
+  const magnitude = ((nibble & 7) * 2 + 1) * (maximum / 16);
+  return Math.fround((nibble & 8) === 0 ? edges.innerHigh + magnitude : edges.innerLow - magnitude);
+}
+
+/** Value of a middle element coded `uniform`: below zero is the low side. */
+export function decodeShifted(
+  nibble: number,
+  minimum: number,
+  step: number,
+  edges: BandThresholds,
+): number {
+  const shift = Math.fround(nibble * step + minimum);
+  return Math.fround(shift < 0 ? edges.innerLow + shift : edges.innerHigh + shift);
+}
+
+/** floor(8 |y| / M) as the count of k in 1..7 with 8 |y| >= k M, which is exact; 0 when M is 0. */
+function midRiseCell(magnitude: number, maximum: number): number {
+  if (maximum === 0) return 0;
+  const scaled = 8 * magnitude;
+  let cell = 0;
+  while (cell < 7 && scaled >= (cell + 1) * maximum) cell++;
+  return cell;
+}
+
+function outerMagnitude(value: number, edges: BandThresholds): number {
+  return Math.fround(value >= edges.outerHigh ? value - edges.outerHigh : edges.outerLow - value);
+}
+
+interface Range {
+  minimum: number;
+  maximum: number;
+}
+
+function emptyRange(): Range {
+  return { minimum: Number.POSITIVE_INFINITY, maximum: Number.NEGATIVE_INFINITY };
+}
+
+function widen(range: Range, value: number): void {
+  if (value < range.minimum) range.minimum = value;
+  if (value > range.maximum) range.maximum = value;
+}
+
+function affineParameters(range: Range, largestCode: number): [number, number] {
+  if (range.minimum > range.maximum) return [0, 0];
+  const minimumBits = offsetBits(range.minimum);
+  const minimum = f16DecodeTable()[minimumBits] as number;
+  const step = Math.fround(Math.fround(range.maximum - minimum) * Math.fround(1 / largestCode));
+  return [minimumBits, scaleBits(step)];
+}
+
+function nearestCode(difference: number, step: number, largestCode: number): number {
+  if (step === 0) return 0;
+  const code = difference / step + ROUNDER - ROUNDER;
+  // biome-ignore lint/complexity/useMathMinMax: a NaN must become 0
+  return code > largestCode ? largestCode : code > 0 ? code : 0;
+}

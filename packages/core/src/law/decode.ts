@@ -1,0 +1,173 @@
+/**
+ * Decodes a packed page to f32, before the inverse transforms: the law's side of the decode rule
+ * `value = scale * level(code) + zero`, in f32 with one rounding.
+ */
+import { f16DecodeTable } from '../float16.js';
+import type { BlockLayout, ParameterName } from '../plan/layout.js';
+import { type BandThresholds, decodeMidRise, decodeOuter, decodeShifted } from './bands.js';
+import { unpackCodes } from './bits.js';
+import { type PackedTensorPlan, readEndOffset, readU16 } from './encode.js';
+
+/**
+ * Values of `count` tokens of one head from slot `slot` on, written to `destination` as `[count, headDim]` starting at
+ * element `at`. Keys with a channel scale come out divided by n, as stored.
+ */
+export function decodeTokens(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  head: number,
+  slot: number,
+  count: number,
+  destination: Float32Array,
+  at = 0,
+): void {
+  const output = destination.subarray(at, at + count * plan.layout.headDim);
+  if (plan.scheme.outliers?.kind === 'bands') decodeBands(plan, page, head, slot, count, output);
+  else if (plan.layout.codes.rows === 'channels')
+    decodeAlongTokens(plan, page, head, slot, count, output);
+  else decodeAlongChannels(plan, page, head, slot, count, output);
+}
+
+/** Levels of the codes and how the sign bit of a scale is read. */
+function levelsOf(plan: PackedTensorPlan): { plain: Float32Array; hybrid: Float32Array | null } {
+  const { quantizer, bits } = plan.scheme;
+  const unsigned = Float32Array.from({ length: 2 ** bits }, (_, code) => code);
+  if (quantizer.mode === 'asymmetric') return { plain: unsigned, hybrid: null };
+  const half = 2 ** (bits - 1);
+  const signed = Float32Array.from({ length: 2 ** bits }, (_, code) =>
+    code < half ? code : code - 2 * half,
+  );
+  return { plain: signed, hybrid: quantizer.mode === 'hybrid' ? unsigned : null };
+}
+
+function decodeAlongTokens(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  head: number,
+  slot: number,
+  count: number,
+  output: Float32Array,
+): void {
+  const { layout } = plan;
+  const { headDim, bits, tokensPerGroup: size } = layout;
+  const table = f16DecodeTable();
+  const base = head * layout.headBytes;
+  const scaleOffset = planeOffset(layout, 'scale');
+  const zeroOffset = planeOffset(layout, 'zero');
+  const { plain, hybrid } = levelsOf(plan);
+  const codes = new Uint8Array(size);
+  const end = slot + count;
+  for (let group = Math.floor(slot / size); group * size < end; group++) {
+    const from = Math.max(slot, group * size);
+    const to = Math.min(end, (group + 1) * size);
+    for (let channel = 0; channel < headDim; channel++) {
+      const index = group * headDim + channel;
+      const scaleBits = readU16(page, base + scaleOffset + 2 * index);
+      const zero =
+        zeroOffset < 0 ? 0 : (table[readU16(page, base + zeroOffset + 2 * index)] as number);
+      const asymmetric = hybrid !== null && (scaleBits & 0x8000) !== 0;
+      const levels = asymmetric ? hybrid : plain;
+      const scale = table[asymmetric ? scaleBits & 0x7fff : scaleBits] as number;
+      unpackCodes(page, base + channel * layout.codes.rowBytes, from, to - from, bits, codes, 0);
+      for (let i = 0, o = (from - slot) * headDim + channel; i < to - from; i++, o += headDim) {
+        output[o] = (levels[codes[i] as number] as number) * scale + zero;
+      }
+    }
+  }
+}
+
+function decodeAlongChannels(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  head: number,
+  slot: number,
+  count: number,
+  output: Float32Array,
+): void {
+  const { layout } = plan;
+  const { headDim, bits, channelsPerGroup: size } = layout;
+  const table = f16DecodeTable();
+  const base = head * layout.headBytes;
+  const scaleOffset = planeOffset(layout, 'scale');
+  const zeroOffset = planeOffset(layout, 'zero');
+  const { plain, hybrid } = levelsOf(plan);
+  const codes = new Uint8Array(headDim);
+  const groups = headDim / size;
+  for (let token = 0, o = 0; token < count; token++) {
+    unpackCodes(page, base + (slot + token) * layout.codes.rowBytes, 0, headDim, bits, codes, 0);
+    for (let group = 0; group < groups; group++) {
+      const index = (slot + token) * groups + group;
+      const scaleBits = readU16(page, base + scaleOffset + 2 * index);
+      const zero =
+        zeroOffset < 0 ? 0 : (table[readU16(page, base + zeroOffset + 2 * index)] as number);
+      const asymmetric = hybrid !== null && (scaleBits & 0x8000) !== 0;
+      const levels = asymmetric ? hybrid : plain;
+      const scale = table[asymmetric ? scaleBits & 0x7fff : scaleBits] as number;
+      for (let i = group * size; i < (group + 1) * size; i++) {
+        output[o++] = (levels[codes[i] as number] as number) * scale + zero;
+      }
+    }
+  }
+}
+
+function decodeBands(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  head: number,
+  slot: number,
+  count: number,
+  output: Float32Array,
+): void {
+  const { layout } = plan;
+  const { headDim } = layout;
+  const edges = plan.calibration?.thresholds as BandThresholds;
+  const table = f16DecodeTable();
+  const base = head * layout.headBytes;
+  const parameterBase = layout.parametersShared ? layout.heads * layout.headBytes : base;
+  const midRise = plan.scheme.quantizer.codes === 'midRise';
+  const sparse = layout.sparse as NonNullable<BlockLayout['sparse']>;
+  const nibbles = new Uint8Array(headDim);
+  for (let token = 0; token < count; token++) {
+    const at = slot + token;
+    const parameter = (name: ParameterName) =>
+      table[readU16(page, parameterBase + planeOffset(layout, name) + 2 * at)] as number;
+    unpackCodes(page, base + at * layout.codes.rowBytes, 0, headDim, 4, nibbles, 0);
+    const o = token * headDim;
+    if (midRise) {
+      const maximum = parameter('middleMaximum');
+      for (let i = 0; i < headDim; i++)
+        output[o + i] = decodeMidRise(nibbles[i] as number, maximum, edges);
+    } else {
+      const minimum = parameter('middleMinimum');
+      const step = parameter('middleStep');
+      for (let i = 0; i < headDim; i++)
+        output[o + i] = decodeShifted(nibbles[i] as number, minimum, step, edges);
+    }
+    const outerMinimum = parameter('outerMinimum');
+    const outerStep = parameter('outerStep');
+    const innerMinimum = parameter('innerMinimum');
+    const innerStep = parameter('innerStep');
+    for (let chunk = 0; chunk < sparse.endOffsets.chunks; chunk++) {
+      const index = at * sparse.endOffsets.chunks + chunk;
+      const end = readEndOffset(page, base, layout, index);
+      for (
+        let entry = index === 0 ? 0 : readEndOffset(page, base, layout, index - 1);
+        entry < end;
+        entry++
+      ) {
+        const byte = page[base + sparse.entries.offset + entry] as number;
+        const channel = chunk * 64 + (byte & 63);
+        const nibble = nibbles[channel] as number;
+        const fifth = byte >> 7;
+        output[o + channel] =
+          (byte & 64) !== 0
+            ? decodeOuter(nibble, fifth, outerMinimum, outerStep, edges)
+            : (nibble | (fifth << 4)) * innerStep + innerMinimum;
+      }
+    }
+  }
+}
+
+function planeOffset(layout: BlockLayout, name: ParameterName): number {
+  return layout.parameters.find((plane) => plane.name === name)?.offset ?? -1;
+}

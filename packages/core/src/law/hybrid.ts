@@ -1,0 +1,86 @@
+/**
+ * The hybrid quantizer, scheme-spec 3.2 and 3.3: per group, symmetric or asymmetric, whichever has the smaller L1 error.
+ *
+ * The sign bit of the stored scale says which (1 = asymmetric, also for a scale of -0); the zero of a symmetric group is
+ * stored as +0. Errors are f32, summed over a fixed pairwise tree by element index.
+ */
+import { f16DecodeTable } from '../float16.js';
+import { quantizeAsymmetric } from './asymmetric.js';
+import { quantizeSymmetric, signedCode } from './symmetric.js';
+
+export interface HybridRule {
+  readonly codes: 'signmag' | 'full';
+  readonly asymmetricBits: number;
+  readonly tie: 'symmetric' | 'asymmetric';
+}
+
+/** Quantizes consecutive groups of `size` values; see quantizeAsymmetric. */
+export function quantizeHybrid(
+  values: Float32Array,
+  groups: number,
+  size: number,
+  bits: number,
+  rule: HybridRule,
+  codes: Uint8Array,
+  scales: Uint16Array,
+  zeros: Uint16Array,
+): void {
+  const table = f16DecodeTable();
+  const asymmetricCodes = new Uint8Array(groups * size);
+  const asymmetricScales = new Uint16Array(groups);
+  quantizeSymmetric(values, groups, size, bits, rule.codes, codes, scales);
+  quantizeAsymmetric(
+    values,
+    groups,
+    size,
+    rule.asymmetricBits,
+    asymmetricCodes,
+    asymmetricScales,
+    zeros,
+  );
+  const symmetricErrors = new Float32Array(size);
+  const asymmetricErrors = new Float32Array(size);
+  for (let group = 0; group < groups; group++) {
+    const first = group * size;
+    const symmetricScale = table[scales[group] as number] as number;
+    const asymmetricScale = table[asymmetricScales[group] as number] as number;
+    const zero = table[zeros[group] as number] as number;
+    for (let i = 0; i < size; i++) {
+      const value = values[first + i] as number;
+      const symmetric = signedCode(codes[first + i] as number, bits) * symmetricScale;
+      const asymmetric = Math.fround(
+        (asymmetricCodes[first + i] as number) * asymmetricScale + zero,
+      );
+      symmetricErrors[i] = Math.abs(symmetric - value);
+      asymmetricErrors[i] = Math.abs(asymmetric - value);
+    }
+    const symmetricError = pairwiseSum(symmetricErrors, size);
+    const asymmetricError = pairwiseSum(asymmetricErrors, size);
+    const takeAsymmetric =
+      rule.tie === 'symmetric'
+        ? asymmetricError < symmetricError
+        : asymmetricError <= symmetricError;
+    if (takeAsymmetric) {
+      codes.set(asymmetricCodes.subarray(first, first + size), first);
+      scales[group] = (asymmetricScales[group] as number) | 0x8000;
+    } else {
+      zeros[group] = 0;
+    }
+  }
+}
+
+/**
+ * f32 sum over the tree that adds neighbours (0+1, 2+3, ...) level by level; an odd last element moves up unchanged.
+ * Overwrites `terms`.
+ */
+export function pairwiseSum(terms: Float32Array, count: number): number {
+  let left = count;
+  while (left > 1) {
+    const pairs = left >> 1;
+    for (let i = 0; i < pairs; i++)
+      terms[i] = (terms[2 * i] as number) + (terms[2 * i + 1] as number);
+    if ((left & 1) === 1) terms[pairs] = terms[left - 1] as number;
+    left = (left + 1) >> 1;
+  }
+  return count === 0 ? 0 : (terms[0] as number);
+}

@@ -1,0 +1,33 @@
+/**
+ * Arithmetic every quantizer of the law shares: half-to-even rounding and scales that survive every device.
+ */
+import { f32ToF16 } from '../float16.js';
+
+const F16_SMALLEST_NORMAL_BITS = 0x0400;
+const F16_MAX_BITS = 0x7bff;
+/** Adding and subtracting this rounds a double below 2^51 to an integer, half to even. */
+export const ROUNDER = 6755399441055744;
+
+/** Nearest integer, ties to even, for |value| < 2^51. */
+export function roundHalfEven(value: number): number {
+  return value + ROUNDER - ROUNDER;
+}
+
+/**
+ * f16 bits of a scale: one rounding; a non-zero magnitude below 2^-14 is raised to 2^-14 (devices may flush subnormals),
+ * one above 65504 saturates; the sign is kept. scheme-spec 1.2, 1.3.
+ */
+export function scaleBits(value: number): number {
+  const bits = f32ToF16(value);
+  const magnitude = bits & 0x7fff;
+  if (magnitude === 0) return 0;
+  if (magnitude < F16_SMALLEST_NORMAL_BITS) return (bits & 0x8000) | F16_SMALLEST_NORMAL_BITS;
+  if (magnitude > F16_MAX_BITS) return (bits & 0x8000) | F16_MAX_BITS;
+  return bits;
+}
+
+/** f16 bits of an offset: one rounding, saturating at the largest finite f16. */
+export function offsetBits(value: number): number {
+  const bits = f32ToF16(value);
+  return (bits & 0x7fff) > F16_MAX_BITS ? (bits & 0x8000) | F16_MAX_BITS : bits;
+}

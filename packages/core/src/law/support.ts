@@ -1,0 +1,40 @@
+/**
+ * What the contract can say and the law does not execute yet: backends refuse it with these reasons.
+ */
+import type { Plan } from '../plan/plan.js';
+import type { TensorScheme } from '../scheme.js';
+
+/** One reason per field that is not executed; empty when the whole plan is. */
+export function unexecutedFeatures(plan: Plan): string[] {
+  const reasons = new Set<string>();
+  for (const layer of plan.layers) {
+    for (const tensor of ['key', 'value'] as const) {
+      for (const reason of unexecutedTensor(layer[tensor].scheme, tensor))
+        reasons.add(`${tensor}: ${reason}`);
+    }
+  }
+  return [...reasons];
+}
+
+function unexecutedTensor(scheme: TensorScheme, tensor: 'key' | 'value'): string[] {
+  if (scheme.bits === 16) return [];
+  const reasons: string[] = [];
+  if (typeof scheme.quantizer.codes === 'object') reasons.push('level tables are not executed yet');
+  for (const [name, type] of Object.entries(scheme.parameters)) {
+    if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
+  }
+  for (const transform of scheme.transforms ?? []) {
+    if (transform.kind !== 'channelScale')
+      reasons.push(`the transform ${transform.kind} is not executed yet`);
+    else if (tensor === 'value') reasons.push('a channel scale of values is not executed yet');
+  }
+  if ((scheme.transforms?.length ?? 0) > 1)
+    reasons.push('more than one transform is not executed yet');
+  if (scheme.stage === 'pre-rope')
+    reasons.push('keys before the rotary embedding are not executed yet');
+  if (scheme.outliers?.kind === 'top') reasons.push('sparse f16 outliers are not executed yet');
+  if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {
+    reasons.push('outlier bands without group shift are not executed yet');
+  }
+  return reasons;
+}

@@ -1,0 +1,101 @@
+/**
+ * Makes packed pages canonical: bytes past the valid tokens are zero, so equal contents give equal bytes.
+ */
+import { type BlockLayout, PARAMETER_BYTES } from './layout.js';
+
+/** Zeroes everything in `page` that belongs to slots from `validTokens` on, and all padding. Works in place. */
+export function canonicalizePage(layout: BlockLayout, page: Uint8Array, validTokens: number): void {
+  const used = usedRanges(layout, page, validTokens);
+  let at = 0;
+  for (const { first, end } of used) {
+    page.fill(0, at, first);
+    at = end;
+  }
+  page.fill(0, at);
+  if (layout.codes.rows === 'channels') trimRows(layout, page, validTokens);
+}
+
+interface ByteRange {
+  readonly part: 'codes' | 'parameters' | 'outliers';
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Byte ranges a page of `validTokens` tokens really uses, rising. */
+export function usedRanges(
+  layout: BlockLayout,
+  page: Uint8Array,
+  validTokens: number,
+): ByteRange[] {
+  const ranges: ByteRange[] = [];
+  if (validTokens === 0) return ranges;
+  for (let head = 0; head < layout.heads; head++) {
+    const base = head * layout.headBytes;
+    const { codes, sparse } = layout;
+    if (codes.rows === 'tokens') {
+      ranges.push({ part: 'codes', first: base, end: base + validTokens * codes.rowBytes });
+    } else {
+      const bytes = Math.ceil((validTokens * layout.bits) / 8);
+      for (let row = 0; row < codes.rowCount; row++) {
+        const first = base + row * codes.rowBytes;
+        ranges.push({ part: 'codes', first, end: first + bytes });
+      }
+    }
+    if (!layout.parametersShared) ranges.push(...parameterRanges(layout, base, validTokens));
+    if (sparse !== null) {
+      const { endOffsets, entries } = sparse;
+      const first = base + endOffsets.offset;
+      ranges.push({
+        part: 'outliers',
+        first,
+        end: first + validTokens * endOffsets.chunks * endOffsets.entryBytes,
+      });
+      const count = outlierCount(layout, page, head, validTokens);
+      ranges.push({
+        part: 'outliers',
+        first: base + entries.offset,
+        end: base + entries.offset + count,
+      });
+    }
+  }
+  if (layout.parametersShared)
+    ranges.push(...parameterRanges(layout, layout.heads * layout.headBytes, validTokens));
+  return ranges;
+}
+
+/** Outliers stored for the first `tokens` tokens of a head. */
+export function outlierCount(
+  layout: BlockLayout,
+  page: Uint8Array,
+  head: number,
+  tokens: number,
+): number {
+  if (layout.sparse === null || tokens === 0) return 0;
+  const { offset, entryBytes, chunks } = layout.sparse.endOffsets;
+  const at = head * layout.headBytes + offset + (tokens * chunks - 1) * entryBytes;
+  let count = 0;
+  for (let i = entryBytes - 1; i >= 0; i--) count = count * 256 + (page[at + i] as number);
+  return count;
+}
+
+function parameterRanges(layout: BlockLayout, base: number, validTokens: number): ByteRange[] {
+  const groups =
+    Math.ceil(validTokens / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup);
+  return layout.parameters.map((plane) => {
+    const first = base + plane.offset;
+    return { part: 'parameters', first, end: first + groups * PARAMETER_BYTES[plane.type] };
+  });
+}
+
+/** Along tokens a cut can fall inside a byte: clears the codes past it. */
+function trimRows(layout: BlockLayout, page: Uint8Array, validTokens: number): void {
+  const bits = (validTokens * layout.bits) & 7;
+  if (bits === 0) return;
+  for (let head = 0; head < layout.heads; head++) {
+    for (let row = 0; row < layout.codes.rowCount; row++) {
+      const at =
+        head * layout.headBytes + row * layout.codes.rowBytes + ((validTokens * layout.bits) >> 3);
+      page[at] = (page[at] as number) & (2 ** bits - 1);
+    }
+  }
+}

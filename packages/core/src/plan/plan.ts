@@ -1,0 +1,293 @@
+/**
+ * The planner: scheme x geometry -> plan, with every size a backend needs.
+ */
+import { LowbitKvError } from '../errors.js';
+import { fingerprint } from '../fingerprint.js';
+import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
+import type {
+  Calibration,
+  QuantizedTensorScheme,
+  Scheme,
+  TensorCalibration,
+  TensorScheme,
+} from '../scheme.js';
+import { deepFreeze, parseCalibration, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { type BlockLayout, layoutBlock } from './layout.js';
+
+/** Tokens of an f16 window page. */
+export const WINDOW_PAGE_TOKENS = 32;
+const DEFAULT_BLOCK_TOKENS = 128;
+/** Sliding-window layers evict whole pages, so their blocks are short. */
+const SLIDING_BLOCK_TOKENS = 32;
+
+export interface PlanOptions {
+  readonly calibration?: Calibration;
+  /** Tokens of a packed block; rounded up to whole flushes. Default 128, or 32 in sliding-window layers. */
+  readonly blockTokens?: number;
+}
+
+/** A scheme resolved against a geometry. Frozen, and JSON throughout. */
+export interface Plan {
+  readonly planVersion: 1;
+  readonly scheme: SchemeData;
+  readonly layers: readonly LayerPlan[];
+  readonly classes: readonly PageClass[];
+  readonly calibration: Calibration | null;
+  /** Identifies bytes: two caches with this fingerprint can exchange snapshots. */
+  readonly fingerprint: string;
+}
+
+export interface LayerPlan {
+  readonly layer: number;
+  readonly geometry: LayerGeometry;
+  readonly key: TensorPlan;
+  readonly value: TensorPlan;
+}
+
+export interface TensorPlan {
+  readonly tensor: 'key' | 'value';
+  readonly heads: number;
+  readonly headDim: number;
+  /** Index into `Plan.classes`. */
+  readonly class: number;
+  readonly scheme: TensorScheme;
+  /** Null when the tensor stays f16. */
+  readonly layout: BlockLayout | null;
+  readonly calibration: TensorCalibration | null;
+  /** Bytes of an f16 window page: `[heads, WINDOW_PAGE_TOKENS, headDim]`. */
+  readonly windowPageBytes: number;
+  /** Bytes of a statistics page: `[heads, headDim]` f16; 0 when no transform takes statistics. */
+  readonly statisticsPageBytes: number;
+}
+
+/**
+ * Tensors whose tokens are packed at the same moments share page numbers, so bookkeeping runs once per class, not once
+ * per layer.
+ */
+export interface PageClass {
+  readonly tensor: 'key' | 'value';
+  readonly sinks: number;
+  readonly recent: number;
+  /** Tokens packed at once; 0 when the tensor stays f16. */
+  readonly flush: number;
+  readonly packing: 'before-attention' | 'after-attention';
+  /** 0 when the tensor stays f16. */
+  readonly blockTokens: number;
+  readonly tokensPerGroup: number;
+  /** Nothing packs before this many tokens after the sinks exist; 0 when no statistics are taken. */
+  readonly statisticsTokens: number;
+  readonly slidingWindow: { readonly size: number; readonly sinks: number } | null;
+  readonly layers: readonly number[];
+}
+
+/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_* or PLAN_REFUSED. */
+export function createPlan(
+  scheme: Scheme | SchemeData,
+  geometry: Geometry,
+  options: PlanOptions = {},
+): Plan {
+  const data = structuredClone(schemeDataOf(scheme));
+  const layerGeometry = resolveGeometry(geometry);
+  const calibration = resolveCalibration(data, layerGeometry.length, options.calibration);
+  if (
+    options.blockTokens !== undefined &&
+    (!Number.isSafeInteger(options.blockTokens) || options.blockTokens < 1)
+  ) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: 'blockTokens must be a positive integer',
+      value: options.blockTokens,
+      valid: 'an integer of at least 1',
+      next: 'Leave it out for the default.',
+    });
+  }
+
+  const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
+  const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
+    const shape = layerGeometry[layer] as LayerGeometry;
+    const tensorScheme = schemeOfLayer(data, tensor, layer, layerGeometry.length);
+    const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
+    const pageClass = classOf(data, tensor, tensorScheme, shape, options.blockTokens);
+    const identity = JSON.stringify(pageClass);
+    let index = classes.findIndex((entry) => entry.key === identity);
+    if (index < 0) index = classes.push({ key: identity, value: { ...pageClass, layers: [] } }) - 1;
+    classes[index]?.value.layers.push(layer);
+    const heads = shape.kvHeads;
+    return {
+      tensor,
+      heads,
+      headDim,
+      class: index,
+      scheme: tensorScheme,
+      layout:
+        tensorScheme.bits === 16
+          ? null
+          : layoutBlock(tensorScheme, {
+              heads,
+              headDim,
+              blockTokens: pageClass.blockTokens,
+              tensor,
+            }),
+      calibration: calibration?.layers[layer]?.[tensor] ?? null,
+      windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
+      statisticsPageBytes: pageClass.statisticsTokens > 0 ? heads * headDim * 2 : 0,
+    };
+  };
+  const layers = layerGeometry.map((shape, layer): LayerPlan => {
+    return {
+      layer,
+      geometry: shape,
+      key: planTensor('key', layer),
+      value: planTensor('value', layer),
+    };
+  });
+  const body = {
+    planVersion: 1 as const,
+    scheme: data,
+    layers,
+    classes: classes.map((entry) => entry.value),
+    calibration,
+  };
+  return deepFreeze({ ...body, fingerprint: fingerprint(body) });
+}
+
+/** The fingerprint of a scheme: what a calibration is tied to. */
+export function schemeFingerprint(scheme: Scheme | SchemeData): string {
+  return fingerprint(schemeDataOf(scheme));
+}
+
+function schemeOfLayer(
+  scheme: SchemeData,
+  tensor: 'key' | 'value',
+  layer: number,
+  layers: number,
+): TensorScheme {
+  let result = scheme[tensor];
+  for (const override of scheme.overrides ?? []) {
+    const replacement = override[tensor];
+    if (
+      replacement === undefined ||
+      !override.layers.map((n) => layerNumber(n, layers)).includes(layer)
+    )
+      continue;
+    if (override.heads !== undefined) {
+      throw new LowbitKvError('PLAN_REFUSED', {
+        message: 'overrides of single heads are not executed yet',
+        value: override.heads,
+        valid: 'overrides of whole layers',
+        next: 'Leave `heads` out of the override.',
+        where: { layer },
+      });
+    }
+    result = replacement;
+  }
+  return result;
+}
+
+function classOf(
+  scheme: SchemeData,
+  tensor: 'key' | 'value',
+  spec: TensorScheme,
+  shape: LayerGeometry,
+  blockOption: number | undefined,
+): Omit<PageClass, 'layers'> {
+  const base = {
+    tensor,
+    sinks: scheme.sinks,
+    packing: scheme.packing,
+    slidingWindow: shape.slidingWindow,
+  };
+  if (spec.bits === 16) {
+    return {
+      ...base,
+      sinks: 0,
+      recent: 0,
+      flush: 0,
+      blockTokens: 0,
+      tokensPerGroup: 1,
+      statisticsTokens: 0,
+    };
+  }
+  refuseUnplanned(spec);
+  const { recent, flush } = spec.window;
+  const wanted =
+    blockOption ?? (shape.slidingWindow === null ? DEFAULT_BLOCK_TOKENS : SLIDING_BLOCK_TOKENS);
+  return {
+    ...base,
+    recent,
+    flush,
+    blockTokens: Math.ceil(wanted / flush) * flush,
+    tokensPerGroup: spec.groups.along === 'tokens' ? spec.groups.size : 1,
+    statisticsTokens: Math.max(
+      0,
+      ...(spec.transforms ?? []).map((t) => ('statisticsTokens' in t ? t.statisticsTokens : 0)),
+    ),
+  };
+}
+
+function refuseUnplanned(spec: QuantizedTensorScheme): void {
+  if (spec.outliers?.kind !== 'top') return;
+  throw new LowbitKvError('PLAN_REFUSED', {
+    message: 'sparse f16 outliers have no block layout yet',
+    value: spec.outliers.kind,
+    valid: ['bands'],
+    next: 'Use outlier bands, or leave `outliers` out.',
+  });
+}
+
+function resolveCalibration(
+  scheme: SchemeData,
+  layers: number,
+  given: Calibration | undefined,
+): Calibration | null {
+  if (scheme.calibration.kind !== 'offline') return null;
+  if (given === undefined) {
+    throw new LowbitKvError('CALIBRATION_MISSING', {
+      message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
+      value: undefined,
+      valid: `a Calibration with ${scheme.calibration.values.join(' and ')} for every layer`,
+      next: 'Make one with the `calibrate` function of the scheme and pass it as `calibration`.',
+    });
+  }
+  const calibration = structuredClone(parseCalibration(given));
+  const refuse = (message: string, value: unknown, valid: string): never => {
+    throw new LowbitKvError('CALIBRATION_INVALID', {
+      message,
+      value,
+      valid,
+      next: 'Calibrate again for this scheme and model.',
+    });
+  };
+  const expected = schemeFingerprint(scheme);
+  if (calibration.scheme !== expected)
+    refuse('the calibration was made for another scheme', calibration.scheme, expected);
+  if (calibration.layers.length !== layers) {
+    refuse(
+      'the calibration has another number of layers',
+      calibration.layers.length,
+      `${layers} layers`,
+    );
+  }
+  for (const [layer, values] of calibration.layers.entries()) {
+    for (const tensor of ['key', 'value'] as const) {
+      const spec = schemeOfLayer(scheme, tensor, layer, layers);
+      if (spec.bits === 16 || spec.outliers?.kind !== 'bands') continue;
+      const bands = values[tensor]?.thresholds;
+      if (bands === undefined)
+        refuse(`layer ${layer} has no ${tensor} thresholds`, bands, 'four thresholds');
+      else if (
+        !(
+          bands.outerLow <= bands.innerLow &&
+          bands.innerLow <= bands.innerHigh &&
+          bands.innerHigh <= bands.outerHigh
+        )
+      ) {
+        refuse(
+          `${tensor} thresholds of layer ${layer} are out of order`,
+          bands,
+          'outerLow <= innerLow <= innerHigh <= outerHigh',
+        );
+      }
+    }
+  }
+  return calibration;
+}

@@ -1,0 +1,173 @@
+/**
+ * The registry: schemes and backends by id, wired by inversify. Nothing registers itself; `createLowbitKv` is the door
+ * for our packages and everybody else's.
+ */
+import { Container, inject, injectable, multiInject, optional } from 'inversify';
+import type { Backend } from '../backend.js';
+import type { Cache } from '../cache/cache.js';
+import { type CreateCacheOptions, createCache } from '../cache/create-cache.js';
+import { type ErrorCode, LowbitKvError } from '../errors.js';
+import type { Geometry } from '../geometry.js';
+import { createPlan, type Plan, type PlanOptions } from '../plan/plan.js';
+import { referenceBackend } from '../reference/reference-backend.js';
+import type { Scheme } from '../scheme.js';
+import { defineScheme } from '../scheme-schema.js';
+
+const SCHEME = Symbol.for('@lowbit-kv/core:scheme');
+const BACKEND = Symbol.for('@lowbit-kv/core:backend');
+
+export interface LowbitKvOptions {
+  /** Arrays are flattened and falsy entries ignored, so presets and conditions can be written inline. */
+  readonly schemes?: readonly (Scheme | readonly Scheme[] | false | null | undefined)[];
+  /** The reference backend is always there. */
+  readonly backends?: readonly (Backend | false | null | undefined)[];
+}
+
+@injectable()
+export class SchemeRegistry {
+  readonly #schemes: ReadonlyMap<string, Scheme>;
+
+  constructor(@multiInject(SCHEME) @optional() schemes: readonly Scheme[] = []) {
+    const checked = schemes.map((scheme) => defineScheme(scheme));
+    this.#schemes = indexById(checked, 'SCHEME_DUPLICATE');
+  }
+
+  list(): readonly Scheme[] {
+    return [...this.#schemes.values()];
+  }
+
+  /** Throws SCHEME_UNKNOWN, listing what is registered. */
+  get(id: string): Scheme {
+    return lookUp(this.#schemes, id, 'SCHEME_UNKNOWN', 'Pass it in `schemes` of createLowbitKv.');
+  }
+}
+
+@injectable()
+export class BackendRegistry {
+  readonly #backends: ReadonlyMap<string, Backend>;
+
+  constructor(@multiInject(BACKEND) @optional() backends: readonly Backend[] = []) {
+    for (const backend of backends) checkBackend(backend);
+    this.#backends = indexById(backends, 'BACKEND_DUPLICATE');
+  }
+
+  list(): readonly Backend[] {
+    return [...this.#backends.values()];
+  }
+
+  /** Throws BACKEND_UNKNOWN, listing what is registered. */
+  get(id: string): Backend {
+    return lookUp(
+      this.#backends,
+      id,
+      'BACKEND_UNKNOWN',
+      'Pass it in `backends` of createLowbitKv.',
+    );
+  }
+}
+
+@injectable()
+export class LowbitKv {
+  readonly schemes: SchemeRegistry;
+  readonly backends: BackendRegistry;
+
+  constructor(
+    @inject(SchemeRegistry) schemes: SchemeRegistry,
+    @inject(BackendRegistry) backends: BackendRegistry,
+  ) {
+    this.schemes = schemes;
+    this.backends = backends;
+  }
+
+  /** Plans a registered scheme (by id) or any scheme object. */
+  plan(scheme: string | Scheme, geometry: Geometry, options?: PlanOptions): Plan {
+    return createPlan(
+      typeof scheme === 'string' ? this.schemes.get(scheme) : scheme,
+      geometry,
+      options,
+    );
+  }
+
+  /** Creates a cache on a registered backend (by id, default `reference`). */
+  async createCache(
+    plan: Plan,
+    options: CreateCacheOptions & { readonly backend?: string },
+  ): Promise<Cache> {
+    return createCache(plan, this.backends.get(options.backend ?? 'reference'), options);
+  }
+}
+
+/** Registers schemes and backends. Throws SCHEME_INVALID, SPEC_VERSION_UNSUPPORTED, *_DUPLICATE or BACKEND_INVALID. */
+export function createLowbitKv(options: LowbitKvOptions = {}): LowbitKv {
+  const container = new Container();
+  container.bind(SchemeRegistry).toSelf().inSingletonScope();
+  container.bind(BackendRegistry).toSelf().inSingletonScope();
+  container.bind(LowbitKv).toSelf().inSingletonScope();
+  for (const scheme of (options.schemes ?? []).flat())
+    if (scheme) container.bind(SCHEME).toConstantValue(scheme);
+  for (const backend of [referenceBackend(), ...(options.backends ?? [])]) {
+    if (backend) container.bind(BACKEND).toConstantValue(backend);
+  }
+  return container.get(LowbitKv);
+}
+
+function checkBackend(backend: Backend): void {
+  const label = JSON.stringify(backend.id);
+  if (backend.specVersion !== 1) {
+    throw new LowbitKvError('SPEC_VERSION_UNSUPPORTED', {
+      message: `backend ${label} has another specVersion`,
+      value: backend.specVersion,
+      valid: [1],
+      next: 'Install the version of the backend package that matches this core, or update core.',
+    });
+  }
+  const missing = ['probe', 'supports', 'createStore'].filter(
+    (name) => typeof backend[name as keyof Backend] !== 'function',
+  );
+  if (
+    typeof backend.id !== 'string' ||
+    !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(backend.id) ||
+    missing.length > 0
+  ) {
+    throw new LowbitKvError('BACKEND_INVALID', {
+      message:
+        missing.length > 0
+          ? `backend ${label} lacks ${missing.join(', ')}`
+          : 'a backend id is not valid',
+      value: missing.length > 0 ? missing : backend.id,
+      valid:
+        'an object that satisfies the Backend interface, its id lower-case words joined by hyphens',
+      next: 'Pass what the backend package exports for this purpose.',
+    });
+  }
+}
+
+function indexById<T extends { readonly id: string }>(
+  items: readonly T[],
+  duplicate: ErrorCode,
+): Map<string, T> {
+  const map = new Map<string, T>();
+  for (const item of items) {
+    if (map.has(item.id)) {
+      throw new LowbitKvError(duplicate, {
+        message: 'two entries have the same id',
+        value: item.id,
+        valid: `ids other than ${[...map.keys()].join(', ')}`,
+        next: 'Register each once, or give your own another id.',
+      });
+    }
+    map.set(item.id, item);
+  }
+  return map;
+}
+
+function lookUp<T>(map: ReadonlyMap<string, T>, id: string, code: ErrorCode, next: string): T {
+  const found = map.get(id);
+  if (found !== undefined) return found;
+  throw new LowbitKvError(code, {
+    message: 'nothing is registered under this id',
+    value: id,
+    valid: [...map.keys()],
+    next,
+  });
+}

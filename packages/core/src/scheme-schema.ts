@@ -1,0 +1,334 @@
+/**
+ * The scheme contract as a zod schema: validation, and the JSON Schema editors and other languages use.
+ */
+import * as z from 'zod';
+import { LowbitKvError } from './errors.js';
+import type { Calibration, Scheme } from './scheme.js';
+import { parseOrThrow } from './validate.js';
+
+const count = z.int().min(0);
+const positive = z.int().min(1);
+
+const groups = z.discriminatedUnion('along', [
+  z.strictObject({ along: z.literal(['tokens', 'channels']), size: positive }),
+  z.strictObject({ along: z.literal('vector'), scope: z.literal(['head', 'allHeads']) }),
+]);
+
+const levelTable = z.strictObject({
+  levels: z.array(z.number()).min(2).max(256).readonly(),
+  scaledBy: z.literal(['absoluteMaximum', 'rootMeanSquare', 'calibrated']),
+});
+
+const quantizer = z.discriminatedUnion('mode', [
+  z.strictObject({
+    mode: z.literal('asymmetric'),
+    codes: z.union([z.literal('uniform'), levelTable]),
+  }),
+  z.strictObject({
+    mode: z.literal('symmetric'),
+    codes: z.union([z.literal(['signmag', 'full', 'fullSigned', 'midRise']), levelTable]),
+  }),
+  z.strictObject({
+    mode: z.literal('hybrid'),
+    codes: z.literal(['signmag', 'full']),
+    asymmetricBits: z.int().min(1).max(8),
+    norm: z.literal('l1'),
+    tie: z.literal(['symmetric', 'asymmetric']),
+  }),
+]);
+
+const parameterType = z.literal(['f16', 'f32', 'e4m3', 'e8m0']);
+
+const share = z.number().min(0).max(1);
+const outliers = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('bands'),
+    shares: z.strictObject({ outer: share, middle: share, inner: share }),
+    groupShift: z.boolean(),
+    outlierBits: z.literal(5),
+    storage: z.strictObject({ format: z.literal('coo64'), reserve: z.int().min(0).max(64) }),
+  }),
+  z.strictObject({
+    kind: z.literal('top'),
+    count: positive,
+    storage: z.strictObject({ format: z.literal('coo16') }),
+  }),
+]);
+
+const transform = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('channelScale'),
+    scope: z.literal('sequence'),
+    statistic: z.literal('rootAbsoluteMaximum'),
+    statisticsTokens: positive,
+    clamp: z.tuple([z.number().positive(), z.number().positive()]).readonly(),
+    minimumSpread: z.number().min(1),
+  }),
+  z.strictObject({ kind: z.literal('hadamard') }),
+  z.strictObject({
+    kind: z.literal('channelMean'),
+    scope: z.literal('sequence'),
+    statisticsTokens: positive,
+  }),
+]);
+
+const quantizedTensor = z.strictObject({
+  bits: z.literal([1, 2, 3, 4, 8]),
+  groups,
+  quantizer,
+  parameters: z.strictObject({ scale: parameterType, zero: parameterType.optional() }),
+  window: z.strictObject({ recent: count, flush: positive }),
+  outliers: outliers.optional(),
+  transforms: z.array(transform).readonly().optional(),
+  stage: z.literal(['post-rope', 'pre-rope']).optional(),
+});
+
+const tensor = z.discriminatedUnion('bits', [
+  z.strictObject({ bits: z.literal(16) }),
+  quantizedTensor,
+]);
+
+const calibrationNeed = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('none') }),
+  z.strictObject({ kind: z.literal('prefill') }),
+  z.strictObject({
+    kind: z.literal('offline'),
+    values: z
+      .array(z.literal(['thresholds', 'levels']))
+      .min(1)
+      .readonly(),
+  }),
+]);
+
+const schemeData = z.strictObject({
+  specVersion: z.literal(1),
+  id: z
+    .string()
+    .max(64)
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'lower-case words joined by hyphens'),
+  title: z.string().min(1),
+  references: z.array(z.string()).readonly().optional(),
+  sinks: count,
+  packing: z.literal(['before-attention', 'after-attention']),
+  key: tensor,
+  value: tensor,
+  overrides: z
+    .array(
+      z.strictObject({
+        layers: z.array(z.int()).min(1).readonly(),
+        heads: z.array(count).min(1).readonly().optional(),
+        key: tensor.optional(),
+        value: tensor.optional(),
+      }),
+    )
+    .readonly()
+    .optional(),
+  calibration: calibrationNeed,
+});
+
+const calibrationSchema = z.strictObject({
+  specVersion: z.literal(1),
+  scheme: z.string(),
+  provenance: z.record(z.string(), z.string()),
+  layers: z
+    .array(
+      z.strictObject({
+        key: tensorCalibration().optional(),
+        value: tensorCalibration().optional(),
+      }),
+    )
+    .readonly(),
+});
+
+function tensorCalibration() {
+  return z.strictObject({
+    thresholds: z
+      .strictObject({
+        outerLow: z.number(),
+        outerHigh: z.number(),
+        innerLow: z.number(),
+        innerHigh: z.number(),
+      })
+      .optional(),
+    levels: z.array(z.number()).readonly().optional(),
+  });
+}
+
+/** The serialisable part of a scheme: everything but `calibrate`. */
+export type SchemeData = Omit<Scheme, 'calibrate'>;
+
+/** JSON Schema (draft 2020-12) of the serialisable part of a scheme. */
+export function schemeJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(schemeData) as Record<string, unknown>;
+}
+
+/** Copies the serialisable part of a scheme, validated. Throws SCHEME_INVALID or SPEC_VERSION_UNSUPPORTED. */
+export function schemeDataOf(scheme: unknown): SchemeData {
+  if (typeof scheme !== 'object' || scheme === null) {
+    throw new LowbitKvError('SCHEME_INVALID', {
+      message: 'a scheme must be an object',
+      value: scheme,
+      valid: 'an object that satisfies the Scheme interface',
+      next: 'Pass the scheme itself, not the module that exports it.',
+    });
+  }
+  const { calibrate, ...data } = scheme as Record<string, unknown>;
+  if (data.specVersion !== 1) {
+    throw new LowbitKvError('SPEC_VERSION_UNSUPPORTED', {
+      message: `scheme ${JSON.stringify(data.id)} has another specVersion`,
+      value: data.specVersion,
+      valid: [1],
+      next: 'Install the version of the scheme package that matches this core, or update core.',
+    });
+  }
+  if (calibrate !== undefined && typeof calibrate !== 'function') {
+    throw new LowbitKvError('SCHEME_INVALID', {
+      message: 'calibrate must be a function',
+      value: calibrate,
+      valid: '(samples) => Promise<LayerCalibration[]>, or leave it out',
+      next: 'Correct the scheme.',
+    });
+  }
+  const label = typeof data.id === 'string' ? `scheme ${JSON.stringify(data.id)}` : 'scheme';
+  const parsed = parseOrThrow(
+    schemeData,
+    data,
+    'SCHEME_INVALID',
+    label,
+    'Correct the field; the contract is in scheme.ts.',
+  );
+  const checked = parsed as unknown as SchemeData;
+  checkMeaning(checked, label);
+  return checked;
+}
+
+/** Validates a scheme and returns it deeply frozen (a copy; the caller's object is untouched). */
+export function defineScheme(scheme: Scheme): Scheme {
+  const data = schemeDataOf(scheme);
+  const copy = structuredClone(data) as Scheme;
+  return deepFreeze(
+    scheme.calibrate === undefined ? copy : { ...copy, calibrate: scheme.calibrate },
+  );
+}
+
+/** Validates a calibration read from JSON. Throws CALIBRATION_INVALID. */
+export function parseCalibration(value: unknown): Calibration {
+  return parseOrThrow(
+    calibrationSchema,
+    value,
+    'CALIBRATION_INVALID',
+    'calibration',
+    'Make it again with the scheme it is for.',
+  ) as unknown as Calibration;
+}
+
+/** Cross-field rules that a shape alone cannot say. */
+function checkMeaning(scheme: SchemeData, label: string): void {
+  const tensors: [string, SchemeData['key'] | undefined][] = [
+    ['key', scheme.key],
+    ['value', scheme.value],
+  ];
+  for (const [i, override] of (scheme.overrides ?? []).entries()) {
+    tensors.push([`overrides[${i}].key`, override.key], [`overrides[${i}].value`, override.value]);
+  }
+  let usesStatistics = false;
+  for (const [field, spec] of tensors) {
+    if (spec === undefined || spec.bits === 16) continue;
+    const refuse = (part: string, value: unknown, valid: string): never => {
+      throw new LowbitKvError('SCHEME_INVALID', {
+        message: `${label}: ${field}.${part} does not fit the rest`,
+        value,
+        valid,
+        next: 'Correct the scheme.',
+        where: { field: `${field}.${part}` },
+      });
+    };
+    const { groups: group, quantizer: code, window, outliers: sparse } = spec;
+    if (group.along === 'tokens' && window.flush % group.size !== 0) {
+      refuse(
+        'window.flush',
+        window.flush,
+        `a multiple of the group size ${group.size} (groups run along tokens)`,
+      );
+    }
+    if (group.along === 'tokens' && group.size % 8 !== 0) {
+      refuse(
+        'groups.size',
+        group.size,
+        'a multiple of 8 for groups along tokens, so that a group fills whole bytes',
+      );
+    }
+    if (code.mode !== 'symmetric' && spec.parameters.zero === undefined) {
+      refuse('parameters.zero', undefined, `a type, because ${code.mode} groups store a zero`);
+    }
+    if (code.mode === 'symmetric' && spec.parameters.zero !== undefined) {
+      refuse('parameters.zero', spec.parameters.zero, 'absent: symmetric groups store no zero');
+    }
+    if (code.mode === 'symmetric' && code.codes === 'signmag' && spec.bits < 2) {
+      refuse('bits', spec.bits, 'at least 2 for sign and magnitude');
+    }
+    if (code.mode === 'hybrid' && code.asymmetricBits > spec.bits) {
+      refuse('quantizer.asymmetricBits', code.asymmetricBits, `at most bits = ${spec.bits}`);
+    }
+    if (typeof code.codes === 'object' && code.codes.levels.length > 2 ** spec.bits) {
+      refuse(
+        'quantizer.codes.levels',
+        code.codes.levels.length,
+        `at most 2^bits = ${2 ** spec.bits} levels`,
+      );
+    }
+    if (code.codes === 'midRise' && sparse?.kind !== 'bands') {
+      refuse('quantizer.codes', 'midRise', 'only together with outlier bands');
+    }
+    if (group.along === 'vector' && group.scope === 'allHeads' && sparse?.kind !== 'bands') {
+      refuse('groups.scope', 'allHeads', 'head (allHeads is for outlier bands)');
+    }
+    if (sparse?.kind === 'bands') {
+      const { outer, middle, inner } = sparse.shares;
+      if (Math.abs(outer + middle + inner - 1) > 1e-9)
+        refuse('outliers.shares', sparse.shares, 'shares that add up to 1');
+      if (group.along !== 'vector')
+        refuse('groups.along', group.along, 'vector, when there are outlier bands');
+      if (spec.bits !== 4)
+        refuse('bits', spec.bits, '4, when there are outlier bands: the dense slot is a nibble');
+      if (code.codes !== 'midRise' && code.codes !== 'uniform') {
+        refuse(
+          'quantizer',
+          code,
+          'symmetric midRise or asymmetric uniform, when there are outlier bands',
+        );
+      }
+    }
+    if (field.endsWith('value') && spec.stage !== undefined)
+      refuse('stage', spec.stage, 'absent: values carry no rotary embedding');
+    for (const step of spec.transforms ?? []) {
+      if ('statisticsTokens' in step) usesStatistics = true;
+      if (step.kind === 'channelScale' && step.clamp[0] > step.clamp[1]) {
+        refuse('transforms.clamp', step.clamp, '[smallest, largest]');
+      }
+    }
+  }
+  if (
+    usesStatistics !== (scheme.calibration.kind === 'prefill') &&
+    scheme.calibration.kind !== 'offline'
+  ) {
+    throw new LowbitKvError('SCHEME_INVALID', {
+      message: `${label}: calibration does not fit the transforms`,
+      value: scheme.calibration.kind,
+      valid: usesStatistics
+        ? 'prefill, because a transform takes statistics from the sequence'
+        : 'none or offline',
+      next: 'Correct the scheme.',
+      where: { field: 'calibration' },
+    });
+  }
+}
+
+/** Freezes an object and everything it holds. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const part of Object.values(value)) deepFreeze(part);
+  }
+  return value;
+}

@@ -1,0 +1,186 @@
+/**
+ * The scheme contract: a KV-cache quantization scheme is one frozen plain object.
+ *
+ * Guarantees
+ * - Everything but `calibrate` is JSON: a scheme serialises, and its fingerprint goes into every snapshot and report.
+ * - Keys and values are declared separately; nothing is shared between them but sinks and the moment of packing.
+ * - One decode rule covers every code set: `value = scale(group) * level(code) + zero(group)`, shifted by its band and
+ *   seen through the inverse of its transforms. Bit-exact arithmetic: docs/law.md.
+ * - What a backend cannot execute it refuses with a reason before anything runs; no field is ever ignored.
+ *
+ * Words: a *token* is one position of a sequence; a *channel* is one of the `headDim` entries of a head;
+ * a *group* is a run of elements that share parameters.
+ */
+
+export interface Scheme {
+  readonly specVersion: 1;
+  /** Unique in a registry: lower-case words joined by hyphens, for example `kivi-2bit-g32`. */
+  readonly id: string;
+  readonly title: string;
+  /** Papers and code this follows, for example `arXiv:2402.02750`. */
+  readonly references?: readonly string[];
+  /** The first tokens of a sequence that stay f16 for ever. */
+  readonly sinks: number;
+  /** Whether tokens that leave the window in a step are packed before or after the attention of that step. */
+  readonly packing: 'before-attention' | 'after-attention';
+  readonly key: TensorScheme;
+  readonly value: TensorScheme;
+  /** Later entries win. */
+  readonly overrides?: readonly SchemeOverride[];
+  readonly calibration: CalibrationNeed;
+  /** Measures what `calibration: offline` asks for. Not part of the serialised scheme. */
+  readonly calibrate?: (
+    samples: AsyncIterable<CalibrationSample>,
+  ) => Promise<readonly LayerCalibration[]>;
+}
+
+/** How one tensor (keys or values) is stored. `bits: 16` keeps f16 and takes no other field. */
+export type TensorScheme = { readonly bits: 16 } | QuantizedTensorScheme;
+
+export interface QuantizedTensorScheme {
+  readonly bits: 1 | 2 | 3 | 4 | 8;
+  readonly groups: GroupScheme;
+  readonly quantizer: Quantizer;
+  readonly parameters: { readonly scale: ParameterType; readonly zero?: ParameterType };
+  /** After every step at least the `recent` newest tokens are f16 (once there are that many); `flush` are packed at once. */
+  readonly window: { readonly recent: number; readonly flush: number };
+  readonly outliers?: OutlierBands | TopOutliers;
+  /** Applied in order before quantization; attention applies the inverses to the query (keys) or the output (values). */
+  readonly transforms?: readonly Transform[];
+  /** Keys only. Default `post-rope`. */
+  readonly stage?: 'post-rope' | 'pre-rope';
+}
+
+/**
+ * `tokens`: one channel, `size` consecutive tokens (KIVI keys). `channels`: one token, `size` consecutive channels of a
+ * head (KIVI values). `vector`: one token, all channels of a head, or of all kv heads of the layer.
+ */
+export type GroupScheme =
+  | { readonly along: 'tokens' | 'channels'; readonly size: number }
+  | { readonly along: 'vector'; readonly scope: 'head' | 'allHeads' };
+
+/**
+ * `asymmetric`: unsigned codes, zero = the group minimum. `symmetric`: no zero; `signmag` has 2^bits - 1 levels,
+ * `full` is two's complement with scale max|x| / 2^(bits-1), `fullSigned` puts the largest magnitude on the most negative
+ * code by a signed scale, `midRise` is sign and magnitude with levels in the middle of their cells.
+ * `hybrid`: per group, symmetric or asymmetric (at `asymmetricBits`) by the smaller error; the sign bit of the scale
+ * says which (1 = asymmetric). A level table lists the real values of the codes before scaling.
+ */
+export type Quantizer =
+  | { readonly mode: 'asymmetric'; readonly codes: 'uniform' | LevelTable }
+  | {
+      readonly mode: 'symmetric';
+      readonly codes: 'signmag' | 'full' | 'fullSigned' | 'midRise' | LevelTable;
+    }
+  | {
+      readonly mode: 'hybrid';
+      readonly codes: 'signmag' | 'full';
+      readonly asymmetricBits: number;
+      readonly norm: 'l1';
+      readonly tie: 'symmetric' | 'asymmetric';
+    };
+
+export interface LevelTable {
+  readonly levels: readonly number[];
+  /** What the scale of a group is: largest magnitude, root mean square, or a calibrated constant. */
+  readonly scaledBy: 'absoluteMaximum' | 'rootMeanSquare' | 'calibrated';
+}
+
+export type ParameterType = 'f16' | 'f32' | 'e4m3' | 'e8m0';
+
+/**
+ * Magnitude bands (Oaken). Outer and inner values leave the middle band, are shifted by its thresholds, coded with
+ * `outlierBits` and stored sparsely beside the dense codes; `quantizer` describes the middle band.
+ */
+export interface OutlierBands {
+  readonly kind: 'bands';
+  /** Shares of outer, middle and inner values that calibration aims at. */
+  readonly shares: { readonly outer: number; readonly middle: number; readonly inner: number };
+  readonly groupShift: boolean;
+  readonly outlierBits: 5;
+  /** `coo64`: one byte per outlier in chunks of 64 channels; room for `reserve` outliers per chunk is set aside. */
+  readonly storage: { readonly format: 'coo64'; readonly reserve: number };
+}
+
+/** The `count` largest magnitudes of each vector stay f16 in a sparse list (KVQuant). */
+export interface TopOutliers {
+  readonly kind: 'top';
+  readonly count: number;
+  readonly storage: { readonly format: 'coo16' };
+}
+
+export type Transform = ChannelScale | Hadamard | ChannelMean;
+
+/** Divides each channel by n = sqrt(max |x|) over the first `statisticsTokens` tokens after the sinks (InnerQ). */
+export interface ChannelScale {
+  readonly kind: 'channelScale';
+  readonly scope: 'sequence';
+  readonly statistic: 'rootAbsoluteMaximum';
+  readonly statisticsTokens: number;
+  /** n is clamped to this range; 1 where the channel is all zero. */
+  readonly clamp: readonly [number, number];
+  /** All n of a head are 1 when max n / median n is below this ratio. */
+  readonly minimumSpread: number;
+}
+
+/** Orthonormal Hadamard rotation over the channels of a head (a power of two). */
+export interface Hadamard {
+  readonly kind: 'hadamard';
+}
+
+/** Subtracts the mean of each channel over the first `statisticsTokens` tokens after the sinks. */
+export interface ChannelMean {
+  readonly kind: 'channelMean';
+  readonly scope: 'sequence';
+  readonly statisticsTokens: number;
+}
+
+/** Replaces the tensor schemes of some layers (negative numbers count from the last) and, optionally, some kv heads. */
+export interface SchemeOverride {
+  readonly layers: readonly number[];
+  readonly heads?: readonly number[];
+  readonly key?: TensorScheme;
+  readonly value?: TensorScheme;
+}
+
+/** `prefill`: statistics of the sequence itself; `offline`: values measured once per model, kept beside the scheme. */
+export type CalibrationNeed =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'prefill' }
+  | { readonly kind: 'offline'; readonly values: readonly ('thresholds' | 'levels')[] };
+
+/** Keys and values of one layer in one calibration run: f32, `[tokens, kvHeads, headDim]`. */
+export interface CalibrationSample {
+  readonly layer: number;
+  readonly tokens: number;
+  readonly kvHeads: number;
+  readonly key: Float32Array;
+  readonly value: Float32Array;
+}
+
+/** Calibrated values of one layer, in the order of the layers of the geometry. */
+export interface LayerCalibration {
+  readonly key?: TensorCalibration;
+  readonly value?: TensorCalibration;
+}
+
+export interface TensorCalibration {
+  /** Band edges, f16 values: outer is `x <= outerLow or x >= outerHigh`, inner is `innerLow < x < innerHigh`. */
+  readonly thresholds?: {
+    readonly outerLow: number;
+    readonly outerHigh: number;
+    readonly innerLow: number;
+    readonly innerHigh: number;
+  };
+  readonly levels?: readonly number[];
+}
+
+/** Offline calibration as it is serialised beside a scheme. */
+export interface Calibration {
+  readonly specVersion: 1;
+  /** Fingerprint of the scheme these values were measured for. */
+  readonly scheme: string;
+  /** Model, text, token count: whatever tells a reader where the values come from. */
+  readonly provenance: Readonly<Record<string, string>>;
+  readonly layers: readonly LayerCalibration[];
+}
