@@ -46,30 +46,40 @@ const outliers = z.discriminatedUnion('kind', [
     shares: z.strictObject({ outer: share, middle: share, inner: share }),
     groupShift: z.boolean(),
     outlierBits: z.literal(5),
-    storage: z.strictObject({ format: z.literal('coo64'), reserve: z.int().min(0).max(64) }),
+    storage: z.strictObject({
+      format: z.literal(['coo64', 'bitmap64']),
+      reserve: z.int().min(0).max(64),
+    }),
   }),
   z.strictObject({
     kind: z.literal('top'),
     count: positive,
-    storage: z.strictObject({ format: z.literal('coo16') }),
+    storage: z.strictObject({ format: z.literal('csr16') }),
   }),
 ]);
 
 const transform = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('channelScale'),
-    scope: z.literal('sequence'),
-    statistic: z.literal('rootAbsoluteMaximum'),
-    statisticsTokens: positive,
-    clamp: z.tuple([z.number().positive(), z.number().positive()]).readonly(),
-    minimumSpread: z.number().min(1),
-  }),
+  z.discriminatedUnion('scope', [
+    z.strictObject({ kind: z.literal('channelScale'), scope: z.literal('model') }),
+    z.strictObject({
+      kind: z.literal('channelScale'),
+      scope: z.literal('sequence'),
+      statistic: z.literal('rootAbsoluteMaximum'),
+      statisticsTokens: positive,
+      clamp: z.tuple([z.number().positive(), z.number().positive()]).readonly(),
+      minimumSpread: z.number().min(1),
+    }),
+  ]),
+  z.discriminatedUnion('scope', [
+    z.strictObject({ kind: z.literal('channelMean'), scope: z.literal('model') }),
+    z.strictObject({
+      kind: z.literal('channelMean'),
+      scope: z.literal('sequence'),
+      statisticsTokens: positive,
+    }),
+  ]),
+  z.strictObject({ kind: z.literal('channelOrder'), scope: z.literal('model') }),
   z.strictObject({ kind: z.literal('hadamard') }),
-  z.strictObject({
-    kind: z.literal('channelMean'),
-    scope: z.literal('sequence'),
-    statisticsTokens: positive,
-  }),
 ]);
 
 const quantizedTensor = z.strictObject({
@@ -108,6 +118,7 @@ const schemeData = z.strictObject({
     .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'lower-case words joined by hyphens'),
   title: z.string().min(1),
   references: z.array(z.string()).readonly().optional(),
+  compat: z.string().min(1).optional(),
   sinks: count,
   packing: z.literal(['before-attention', 'after-attention']),
   key: tensor,
@@ -141,6 +152,7 @@ const calibrationSchema = z.strictObject({
 });
 
 function tensorCalibration() {
+  const perChannel = z.array(z.array(z.number()).readonly()).readonly();
   return z.strictObject({
     thresholds: z
       .strictObject({
@@ -151,6 +163,9 @@ function tensorCalibration() {
       })
       .optional(),
     levels: z.array(z.number()).readonly().optional(),
+    channelFactors: perChannel.optional(),
+    channelMeans: perChannel.optional(),
+    channelOrder: perChannel.optional(),
   });
 }
 
@@ -303,7 +318,11 @@ function checkMeaning(scheme: SchemeData, label: string): void {
       refuse('stage', spec.stage, 'absent: values carry no rotary embedding');
     for (const step of spec.transforms ?? []) {
       if ('statisticsTokens' in step) usesStatistics = true;
-      if (step.kind === 'channelScale' && step.clamp[0] > step.clamp[1]) {
+      if (
+        step.kind === 'channelScale' &&
+        step.scope === 'sequence' &&
+        step.clamp[0] > step.clamp[1]
+      ) {
         refuse('transforms.clamp', step.clamp, '[smallest, largest]');
       }
     }

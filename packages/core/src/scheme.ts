@@ -19,6 +19,8 @@ export interface Scheme {
   readonly title: string;
   /** Papers and code this follows, for example `arXiv:2402.02750`. */
   readonly references?: readonly string[];
+  /** Names the authors' arithmetic that is reproduced instead of the law, for example `fp16`. Absent: the law. */
+  readonly compat?: string;
   /** The first tokens of a sequence that stay f16 for ever. */
   readonly sinks: number;
   /** Whether tokens that leave the window in a step are packed before or after the attention of that step. */
@@ -98,41 +100,53 @@ export interface OutlierBands {
   readonly shares: { readonly outer: number; readonly middle: number; readonly inner: number };
   readonly groupShift: boolean;
   readonly outlierBits: 5;
-  /** `coo64`: one byte per outlier in chunks of 64 channels; room for `reserve` outliers per chunk is set aside. */
-  readonly storage: { readonly format: 'coo64'; readonly reserve: number };
+  /**
+   * `coo64`: one byte per outlier; `bitmap64`: a bit per channel and two per outlier. Both in chunks of 64 channels;
+   * room for `reserve` outliers per chunk is set aside.
+   */
+  readonly storage: { readonly format: 'coo64' | 'bitmap64'; readonly reserve: number };
 }
 
 /** The `count` largest magnitudes of each vector stay f16 in a sparse list (KVQuant). */
 export interface TopOutliers {
   readonly kind: 'top';
   readonly count: number;
-  readonly storage: { readonly format: 'coo16' };
+  readonly storage: { readonly format: 'csr16' };
 }
 
-export type Transform = ChannelScale | Hadamard | ChannelMean;
+export type Transform = ChannelScale | ChannelMean | ChannelOrder | Hadamard;
 
-/** Divides each channel by n = sqrt(max |x|) over the first `statisticsTokens` tokens after the sinks (InnerQ). */
-export interface ChannelScale {
-  readonly kind: 'channelScale';
-  readonly scope: 'sequence';
-  readonly statistic: 'rootAbsoluteMaximum';
-  readonly statisticsTokens: number;
-  /** n is clamped to this range; 1 where the channel is all zero. */
-  readonly clamp: readonly [number, number];
-  /** All n of a head are 1 when max n / median n is below this ratio. */
-  readonly minimumSpread: number;
+/**
+ * Divides each channel by a factor n. Scope `sequence` (InnerQ): n = sqrt(max |x|) over the first `statisticsTokens`
+ * tokens after the sinks. Scope `model`: n comes from offline calibration.
+ */
+export type ChannelScale =
+  | { readonly kind: 'channelScale'; readonly scope: 'model' }
+  | {
+      readonly kind: 'channelScale';
+      readonly scope: 'sequence';
+      readonly statistic: 'rootAbsoluteMaximum';
+      readonly statisticsTokens: number;
+      /** n is clamped to this range; 1 where the channel is all zero. */
+      readonly clamp: readonly [number, number];
+      /** All n of a head are 1 when max n / median n is below this ratio. */
+      readonly minimumSpread: number;
+    };
+
+/** Subtracts a mean per channel: of the first `statisticsTokens` tokens after the sinks, or calibrated. */
+export type ChannelMean =
+  | { readonly kind: 'channelMean'; readonly scope: 'model' }
+  | { readonly kind: 'channelMean'; readonly scope: 'sequence'; readonly statisticsTokens: number };
+
+/** Permutes the channels of a head by a calibrated order, so that groups hold alike channels. */
+export interface ChannelOrder {
+  readonly kind: 'channelOrder';
+  readonly scope: 'model';
 }
 
 /** Orthonormal Hadamard rotation over the channels of a head (a power of two). */
 export interface Hadamard {
   readonly kind: 'hadamard';
-}
-
-/** Subtracts the mean of each channel over the first `statisticsTokens` tokens after the sinks. */
-export interface ChannelMean {
-  readonly kind: 'channelMean';
-  readonly scope: 'sequence';
-  readonly statisticsTokens: number;
 }
 
 /** Replaces the tensor schemes of some layers (negative numbers count from the last) and, optionally, some kv heads. */
@@ -147,7 +161,9 @@ export interface SchemeOverride {
 export type CalibrationNeed =
   | { readonly kind: 'none' }
   | { readonly kind: 'prefill' }
-  | { readonly kind: 'offline'; readonly values: readonly ('thresholds' | 'levels')[] };
+  | { readonly kind: 'offline'; readonly values: readonly CalibrationValue[] };
+
+export type CalibrationValue = keyof TensorCalibration;
 
 /** Keys and values of one layer in one calibration run: f32, `[tokens, kvHeads, headDim]`. */
 export interface CalibrationSample {
@@ -173,6 +189,10 @@ export interface TensorCalibration {
     readonly innerHigh: number;
   };
   readonly levels?: readonly number[];
+  /** `[kvHeads][headDim]`. */
+  readonly channelFactors?: readonly (readonly number[])[];
+  readonly channelMeans?: readonly (readonly number[])[];
+  readonly channelOrder?: readonly (readonly number[])[];
 }
 
 /** Offline calibration as it is serialised beside a scheme. */

@@ -7,6 +7,9 @@
 import { f16DecodeTable, f32ToF16 } from '../float16.js';
 import type { ChannelScale } from '../scheme.js';
 
+/** The channel scale that is measured on the sequence itself. */
+export type SequenceChannelScale = Extract<ChannelScale, { scope: 'sequence' }>;
+
 const ONE = 0x3c00;
 
 /**
@@ -17,7 +20,7 @@ export function channelReciprocals(
   tokens: Uint16Array,
   heads: number,
   headDim: number,
-  rule: Pick<ChannelScale, 'clamp' | 'minimumSpread'>,
+  rule: Pick<SequenceChannelScale, 'clamp' | 'minimumSpread'>,
 ): Uint16Array {
   const table = f16DecodeTable();
   const width = heads * headDim;

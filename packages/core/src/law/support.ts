@@ -7,6 +7,8 @@ import type { TensorScheme } from '../scheme.js';
 /** One reason per field that is not executed; empty when the whole plan is. */
 export function unexecutedFeatures(plan: Plan): string[] {
   const reasons = new Set<string>();
+  if (plan.scheme.compat !== undefined)
+    reasons.add(`the arithmetic ${plan.scheme.compat} is not executed yet`);
   for (const layer of plan.layers) {
     for (const tensor of ['key', 'value'] as const) {
       for (const reason of unexecutedTensor(layer[tensor].scheme, tensor))
@@ -26,13 +28,14 @@ function unexecutedTensor(scheme: TensorScheme, tensor: 'key' | 'value'): string
   for (const transform of scheme.transforms ?? []) {
     if (transform.kind !== 'channelScale')
       reasons.push(`the transform ${transform.kind} is not executed yet`);
+    else if (transform.scope !== 'sequence')
+      reasons.push('a calibrated channel scale is not executed yet');
     else if (tensor === 'value') reasons.push('a channel scale of values is not executed yet');
   }
   if ((scheme.transforms?.length ?? 0) > 1)
     reasons.push('more than one transform is not executed yet');
   if (scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding are not executed yet');
-  if (scheme.outliers?.kind === 'top') reasons.push('sparse f16 outliers are not executed yet');
   if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {
     reasons.push('outlier bands without group shift are not executed yet');
   }

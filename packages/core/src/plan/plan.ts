@@ -225,12 +225,13 @@ function classOf(
 }
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
-  if (spec.outliers?.kind !== 'top') return;
+  const format = spec.outliers?.storage.format;
+  if (format === undefined || format === 'coo64') return;
   throw new LowbitKvError('PLAN_REFUSED', {
-    message: 'sparse f16 outliers have no block layout yet',
-    value: spec.outliers.kind,
-    valid: ['bands'],
-    next: 'Use outlier bands, or leave `outliers` out.',
+    message: 'this outlier storage has no block layout yet',
+    value: format,
+    valid: ['coo64'],
+    next: 'Use outlier bands stored as coo64, or leave `outliers` out.',
   });
 }
 

@@ -15,10 +15,9 @@ import { LowbitKvError } from '../errors.js';
 import { decodeF16 } from '../float16.js';
 import { attendHead } from '../law/attention.js';
 import { encodeTokens, type PackedTensorPlan } from '../law/encode.js';
-import { channelReciprocals } from '../law/statistics.js';
+import { channelReciprocals, type SequenceChannelScale } from '../law/statistics.js';
 import { unexecutedFeatures } from '../law/support.js';
 import type { LayerPlan, Plan, TensorPlan } from '../plan/plan.js';
-import type { ChannelScale } from '../scheme.js';
 import { f32Tensor, type HostTensor, isHostTensor, type Tensor, toF32 } from '../tensor.js';
 import { HostPages } from './host-pages.js';
 import { TileDecoder } from './tile-decoder.js';
@@ -194,9 +193,11 @@ function keyFactors(pages: HostPages, statistics: number, head: number): Float32
   return reciprocals.map((r) => 1 / r);
 }
 
-function channelScaleOf(plan: TensorPlan): ChannelScale | undefined {
+function channelScaleOf(plan: TensorPlan): SequenceChannelScale | undefined {
   if (plan.scheme.bits === 16) return undefined;
-  return plan.scheme.transforms?.find((transform) => transform.kind === 'channelScale');
+  return plan.scheme.transforms?.find((transform): transform is SequenceChannelScale => {
+    return transform.kind === 'channelScale' && transform.scope === 'sequence';
+  });
 }
 
 function hostTensor(tensor: Tensor): HostTensor {
