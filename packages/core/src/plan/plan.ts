@@ -217,11 +217,16 @@ function classOf(
     flush,
     blockTokens: Math.ceil(wanted / flush) * flush,
     tokensPerGroup: spec.groups.along === 'tokens' ? spec.groups.size : 1,
-    statisticsTokens: Math.max(
-      0,
-      ...(spec.transforms ?? []).map((t) => ('statisticsTokens' in t ? t.statisticsTokens : 0)),
-    ),
+    statisticsTokens: statisticsTokens(spec, shape),
   };
+}
+
+/** Statistics come from tokens the sequence still holds, so a sliding window bounds how many there can be. */
+function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): number {
+  const wanted = (spec.transforms ?? []).map((step) =>
+    'statisticsTokens' in step ? step.statisticsTokens : 0,
+  );
+  return Math.min(Math.max(0, ...wanted), shape.slidingWindow?.size ?? Number.POSITIVE_INFINITY);
 }
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
