@@ -147,12 +147,18 @@ export function createPlan(
     classes: classes.map((entry) => entry.value),
     calibration,
   };
-  return deepFreeze({ ...body, fingerprint: fingerprint(body) });
+  return deepFreeze({ ...body, fingerprint: fingerprint({ ...body, scheme: meaningOf(data) }) });
 }
 
-/** The fingerprint of a scheme: what a calibration is tied to. */
+/** The fingerprint of what a scheme does: what a calibration is tied to. */
 export function schemeFingerprint(scheme: Scheme | SchemeData): string {
-  return fingerprint(schemeDataOf(scheme));
+  return fingerprint(meaningOf(schemeDataOf(scheme)));
+}
+
+/** Names change nothing about bytes: a better title must not orphan snapshots and calibrations. */
+function meaningOf(scheme: SchemeData): Partial<SchemeData> {
+  const { id, title, references, ...meaning } = scheme;
+  return meaning;
 }
 
 function schemeOfLayer(
