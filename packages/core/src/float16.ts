@@ -5,7 +5,7 @@
 const word = new Uint32Array(1);
 const float = new Float32Array(word.buffer);
 
-/** Smallest positive normal f16: the smallest scale the law lets a group have (scheme-spec 1.3). */
+/** Smallest positive normal f16: the smallest scale the law lets a group have (docs/law.md 2). */
 export const F16_SMALLEST_NORMAL = 2 ** -14;
 /** Largest finite f16. */
 export const F16_MAX = 65504;

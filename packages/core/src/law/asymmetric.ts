@@ -1,5 +1,5 @@
 /**
- * The asymmetric (affine) group quantizer, scheme-spec 1.2: unsigned codes, zero = the group minimum.
+ * The asymmetric (affine) group quantizer, docs/law.md 3: unsigned codes, zero = the group minimum.
  *
  * A code is the integer nearest to (x - zero) / scale, ties to even. The difference is rounded to f32 once; the quotient
  * of an f32 by an f16 in double precision can only be a tie when it is one exactly, so division here gives the same

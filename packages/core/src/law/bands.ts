@@ -1,5 +1,5 @@
 /**
- * Magnitude bands with group shift, scheme-spec 4.2, 4.3 and 4.5: every element is outer, middle or inner by four
+ * Magnitude bands with group shift, docs/law.md 6: every element is outer, middle or inner by four
  * thresholds; the shift moves each band to its threshold; one vector shares the parameters of each band.
  *
  * Dense slot: a nibble per element. Middle `midRise`: bit 3 = low side, bits 0-2 = cell of eight. Middle `uniform`:

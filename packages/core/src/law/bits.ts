@@ -1,5 +1,5 @@
 /**
- * Code packing, scheme-spec 1.4: code j of a row sits at bit `bits * j`, little endian; rows and groups start on bytes.
+ * Code packing, docs/block-format.md 3: code j of a row sits at bit `bits * j`, little endian; rows and groups start on bytes.
  */
 
 /** Packs `count` codes (each below 2^bits) into bytes from `offset` on; unused bits of the last byte are zero. */

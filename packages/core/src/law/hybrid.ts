@@ -1,5 +1,5 @@
 /**
- * The hybrid quantizer, scheme-spec 3.2 and 3.3: per group, symmetric or asymmetric, whichever has the smaller L1 error.
+ * The hybrid quantizer, docs/law.md 5: per group, symmetric or asymmetric, whichever has the smaller L1 error.
  *
  * The sign bit of the stored scale says which (1 = asymmetric, also for a scale of -0); the zero of a symmetric group is
  * stored as +0. Errors are f32, summed over a fixed pairwise tree by element index.

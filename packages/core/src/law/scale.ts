@@ -15,7 +15,7 @@ export function roundHalfEven(value: number): number {
 
 /**
  * f16 bits of a scale: one rounding; a non-zero magnitude below 2^-14 is raised to 2^-14 (devices may flush subnormals),
- * one above 65504 saturates; the sign is kept. scheme-spec 1.2, 1.3.
+ * one above 65504 saturates; the sign is kept. docs/law.md 2.
  */
 export function scaleBits(value: number): number {
   const bits = f32ToF16(value);

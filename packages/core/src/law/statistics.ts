@@ -1,5 +1,5 @@
 /**
- * Statistics that transforms take from the sequence itself: the channel scale of keys, scheme-spec 3.5.
+ * Statistics that transforms take from the sequence itself: the channel scale of keys, docs/law.md 7.
  *
  * n = sqrt(max |x|) per kv head and channel over the tokens given. Stored is the reciprocal r, rounded to f16 exactly;
  * packing multiplies by r (exact in f32), attention multiplies the query by 1 / r in f32.

@@ -1,5 +1,5 @@
 /**
- * Symmetric group quantizers, scheme-spec 3.2 and 3.3. Codes are two's complement in `bits` bits, parameters one scale.
+ * Symmetric group quantizers, docs/law.md 4. Codes are two's complement in `bits` bits, parameters one scale.
  *
  * signmag: s = max|x| / (2^(b-1) - 1), codes -(2^(b-1)-1) .. 2^(b-1)-1.
  * full: s = max|x| / 2^(b-1), codes -2^(b-1) .. 2^(b-1)-1; the largest positive value is clipped.
