@@ -34,7 +34,9 @@ export function quantizeAsymmetric(
     if (minimum > maximum) minimum = maximum = 0;
     const zeroBits = offsetBits(minimum);
     const zero = table[zeroBits] as number;
-    const bitsOfScale = scaleBits(Math.fround(Math.fround(maximum - zero) * step));
+    // A zero that was rounded up can exceed the maximum: the range is then empty, never negative.
+    const range = Math.max(Math.fround(maximum - zero), 0);
+    const bitsOfScale = scaleBits(Math.fround(range * step));
     const scale = table[bitsOfScale] as number;
     zeros[group] = zeroBits;
     scales[group] = bitsOfScale;

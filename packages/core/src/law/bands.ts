@@ -197,7 +197,9 @@ function affineParameters(range: Range, largestCode: number): [number, number] {
   if (range.minimum > range.maximum) return [0, 0];
   const minimumBits = offsetBits(range.minimum);
   const minimum = f16DecodeTable()[minimumBits] as number;
-  const step = Math.fround(Math.fround(range.maximum - minimum) * Math.fround(1 / largestCode));
+  // A minimum that was rounded up can exceed the maximum: the range is then empty, never negative.
+  const width = Math.max(Math.fround(range.maximum - minimum), 0);
+  const step = Math.fround(width * Math.fround(1 / largestCode));
   return [minimumBits, scaleBits(step)];
 }
 

@@ -26,8 +26,12 @@ export function scaleBits(value: number): number {
   return bits;
 }
 
-/** f16 bits of an offset: one rounding, saturating at the largest finite f16. */
+/**
+ * f16 bits of an offset: one rounding, saturating at the largest finite f16. Zero is stored as +0, because which of -0
+ * and +0 is a minimum depends on the order of comparison.
+ */
 export function offsetBits(value: number): number {
   const bits = f32ToF16(value);
+  if ((bits & 0x7fff) === 0) return 0;
   return (bits & 0x7fff) > F16_MAX_BITS ? (bits & 0x8000) | F16_MAX_BITS : bits;
 }

@@ -1,0 +1,68 @@
+// Corners of the stored parameters where two implementations could drift apart.
+import { describe, expect, it } from 'vitest';
+import { decodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
+import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
+import { type BandThresholds, emptyBandParameters, quantizeBands } from '../../src/law/bands.js';
+import { lcgNormal } from '../../src/testing/normal.js';
+
+function asymmetric(values: number[], bits = 2) {
+  const codes = new Uint8Array(values.length).fill(99);
+  const scales = new Uint16Array(1);
+  const zeros = new Uint16Array(1);
+  quantizeAsymmetric(Float32Array.from(values), 1, values.length, bits, codes, scales, zeros);
+  return { codes: [...codes], scale: scales[0] as number, zero: zeros[0] as number };
+}
+
+describe('asymmetric parameters', () => {
+  it('stores a zero of +0 whichever of -0 and +0 comes first', () => {
+    const expected = { codes: [0, 0, 3], scale: 0x3555, zero: 0 };
+    expect(asymmetric([0, -0, 1])).toEqual(expected);
+    expect(asymmetric([-0, 0, 1])).toEqual(expected);
+    expect(asymmetric([-(2 ** -30), 0, 1])).toEqual(expected);
+  });
+
+  it('treats a constant that rounds up to f16 as an empty range', () => {
+    const constant = Math.fround(1 + 3 * 2 ** -12);
+    expect(roundToF16(constant)).toBeGreaterThan(constant);
+    expect(asymmetric([constant, constant, constant])).toEqual({
+      codes: [0, 0, 0],
+      scale: 0,
+      zero: 0x3c01,
+    });
+  });
+
+  it('keeps a tiny positive range at the smallest scale', () => {
+    const constant = Math.fround(1 + 2 ** -12);
+    expect(roundToF16(constant)).toBeLessThan(constant);
+    expect(f16ToF32(asymmetric([constant, constant], 4).scale)).toBe(2 ** -14);
+  });
+});
+
+describe('band parameters', () => {
+  it('never stores a negative step, also for a single outer element of an outlier channel', () => {
+    const tokens = 300;
+    const dim = 64;
+    const channelOps = [{ channel: 3, mul: 20, add: 0 }];
+    const bits = lcgNormal({ seed: 5, shape: [tokens, dim], dtype: 'f16', std: 0.25, channelOps });
+    const outer = roundToF16(1.2371);
+    const inner = roundToF16(0.0817);
+    const edges: BandThresholds = {
+      outerLow: -outer,
+      outerHigh: outer,
+      innerLow: -inner,
+      innerHigh: inner,
+    };
+    const steps: number[] = [];
+    for (const middle of ['midRise', 'uniform'] as const) {
+      for (let token = 0; token < tokens; token++) {
+        const parameters = emptyBandParameters();
+        const scratch = () => new Uint8Array(dim);
+        const vector = decodeF16(bits.subarray(token * dim, (token + 1) * dim));
+        quantizeBands(vector, edges, middle, scratch(), scratch(), scratch(), parameters);
+        steps.push(parameters.outerStep, parameters.innerStep, parameters.middleStep);
+      }
+    }
+    expect(steps.filter((step) => step === 0x0400 || step === 0).length).toBeGreaterThan(100);
+    expect(steps.filter((step) => (step & 0x8000) !== 0)).toEqual([]);
+  });
+});
