@@ -32,11 +32,14 @@ export function usedRanges(
   for (let head = 0; head < layout.heads; head++) {
     const base = head * layout.headBytes;
     const { codes, sparse } = layout;
-    if (codes.rows === 'tokens') {
-      ranges.push({ part: 'codes', first: base, end: base + validTokens * codes.rowBytes });
+    const rows = codes.rows === 'tokens' ? validTokens : codes.rowCount;
+    const bytes = Math.ceil(
+      ((codes.rows === 'tokens' ? layout.headDim : validTokens) * layout.bits) / 8,
+    );
+    if (bytes === codes.rowBytes) {
+      ranges.push({ part: 'codes', first: base, end: base + rows * bytes });
     } else {
-      const bytes = Math.ceil((validTokens * layout.bits) / 8);
-      for (let row = 0; row < codes.rowCount; row++) {
+      for (let row = 0; row < rows; row++) {
         const first = base + row * codes.rowBytes;
         ranges.push({ part: 'codes', first, end: first + bytes });
       }
