@@ -10,6 +10,7 @@ export { Sequence } from './cache/sequence.js';
 export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache/stats.js';
 export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';
+export { createCalibration } from './calibration.js';
 export {
   type DataPosition,
   ERROR_CODES,
@@ -33,6 +34,13 @@ export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';
 export { unexecutedFeatures } from './law/support.js';
+export {
+  bitsPerElement,
+  type ElementBits,
+  type PlanBytes,
+  type PlanBytesOptions,
+  planBytes,
+} from './plan/accounting.js';
 export { canonicalizePage, outlierCount } from './plan/canonical.js';
 export {
   type BlockLayout,
@@ -43,6 +51,7 @@ export {
   PLANE_ALIGNMENT,
   type SparsePlane,
 } from './plan/layout.js';
+export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,
   type LayerPlan,
@@ -81,3 +90,4 @@ export {
   type TensorType,
   toBatched,
 } from './tensor.js';
+export { parseOrThrow } from './validate.js';
