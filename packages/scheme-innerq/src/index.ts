@@ -1,2 +1,5 @@
-// Public entry of @lowbit-kv/scheme-innerq.
-export {};
+/**
+ * @lowbit-kv/scheme-innerq: InnerQ as data over the scheme contract.
+ */
+export { type InnerqCodes, type InnerqOptions, type InnerqVariant, innerq } from './innerq.js';
+export { innerqBase, innerqHybrid, innerqSmall, presets } from './presets.js';
