@@ -7,7 +7,8 @@ import * as z from 'zod';
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checksum } from '../fingerprint.js';
-import { canonicalizePage, outlierCount } from '../plan/canonical.js';
+import { readEndOffset } from '../law/encode.js';
+import { canonicalizePage } from '../plan/canonical.js';
 import { type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import type { Sequence } from './sequence.js';
@@ -46,21 +47,37 @@ type Header = z.infer<typeof headerSchema>;
 
 const KINDS: readonly PageKind[] = ['packed', 'window', 'statistics'];
 
-/** Renumbers the pages of one class in order of first appearance. */
+interface SlotRange {
+  first: number;
+  end: number;
+}
+
+/** Renumbers the pages of one class in order of first appearance, and notes which slots of them are in use. */
 class Renumbering {
   readonly pages: Record<PageKind, number[]> = { packed: [], window: [], statistics: [] };
-  readonly valid: number[] = [];
+  readonly slots: Record<Entry['kind'], SlotRange[]> = { packed: [], window: [] };
   readonly #numbers = new Map<string, number>();
 
-  number(kind: PageKind, page: number, valid = 0): number {
+  number(kind: PageKind, page: number): number {
     const key = `${kind} ${page}`;
     let number = this.#numbers.get(key);
     if (number === undefined) {
       number = this.pages[kind].push(page) - 1;
       this.#numbers.set(key, number);
     }
-    if (kind === 'packed') this.valid[number] = Math.max(this.valid[number] ?? 0, valid);
     return number;
+  }
+
+  /** The entry with the number of its page. */
+  renumber(entry: Entry): Entry {
+    const page = this.number(entry.kind, entry.page);
+    const used = this.slots[entry.kind];
+    const range = used[page] ?? { first: entry.slot, end: entry.slot };
+    used[page] = {
+      first: Math.min(range.first, entry.slot),
+      end: Math.max(range.end, entry.slot + entry.count),
+    };
+    return { ...entry, page };
   }
 }
 
@@ -79,23 +96,20 @@ export async function writeSnapshot(
       states: sequence.states.map((state, i) => {
         const numbers = classes[i] as Renumbering;
         return {
-          entries: state.entries.map((entry) => ({
-            ...entry,
-            page: numbers.number(entry.kind, entry.page, entry.slot + entry.count),
-          })),
+          entries: state.entries.map((entry) => numbers.renumber(entry)),
           statistics: state.statistics < 0 ? -1 : numbers.number('statistics', state.statistics),
         };
       }),
     })),
   };
-  header.pages = classes.map(({ pages, valid }) => ({
-    packed: valid,
+  header.pages = classes.map(({ pages, slots }) => ({
+    packed: slots.packed.map(({ end }) => end),
     window: pages.window.length,
     statistics: pages.statistics.length,
   }));
   const chunks: Uint8Array[] = [];
   await eachTensor(plan, async (tensor, layer) => {
-    const { pages, valid } = classes[tensor.class] as Renumbering;
+    const { pages, slots } = classes[tensor.class] as Renumbering;
     for (const kind of KINDS) {
       if (pages[kind].length === 0) continue;
       const bytes = await store.readPages({
@@ -104,16 +118,27 @@ export async function writeSnapshot(
         kind,
         pages: pages[kind],
       });
-      if (kind === 'packed' && tensor.layout !== null) {
-        const size = tensor.layout.pageBytes;
-        for (const [i, tokens] of valid.entries()) {
-          canonicalizePage(tensor.layout, bytes.subarray(i * size, (i + 1) * size), tokens);
-        }
+      const size = pageBytes(tensor, kind);
+      for (const [i] of pages[kind].entries()) {
+        const page = bytes.subarray(i * size, (i + 1) * size);
+        if (kind === 'packed' && tensor.layout !== null)
+          canonicalizePage(tensor.layout, page, (slots.packed[i] as SlotRange).end);
+        else if (kind === 'window') clearUnusedSlots(tensor, page, slots.window[i] as SlotRange);
       }
       chunks.push(bytes);
     }
   });
   return seal(new TextEncoder().encode(JSON.stringify(header)), chunks);
+}
+
+/** Unused slots may hold tokens of other sequences: they must not leave the cache. */
+function clearUnusedSlots(tensor: TensorPlan, page: Uint8Array, { first, end }: SlotRange): void {
+  const slotBytes = tensor.headDim * 2;
+  const headBytes = WINDOW_PAGE_TOKENS * slotBytes;
+  for (let base = 0; base < page.length; base += headBytes) {
+    page.fill(0, base, base + first * slotBytes);
+    page.fill(0, base + end * slotBytes, base + headBytes);
+  }
 }
 
 function seal(header: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
@@ -292,8 +317,8 @@ function checkPages(header: Header, plan: Plan, payload: Uint8Array): void {
           const page = payload.subarray(at + i * layout.pageBytes, at + (i + 1) * layout.pageBytes);
           for (let head = 0; head < layout.heads; head++) {
             let previous = 0;
-            for (let tokens = 1; tokens <= valid; tokens++) {
-              const end = outlierCount(layout, page, head, tokens);
+            for (let index = 0; index < valid * layout.sparse.endOffsets.chunks; index++) {
+              const end = readEndOffset(page, head * layout.headBytes, layout, index);
               if (end < previous || end > layout.sparse.entries.capacity)
                 invalid(
                   'outlier offsets are damaged',
