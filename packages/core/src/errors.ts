@@ -33,6 +33,7 @@ export const ERROR_CODES = {
   BLOCK_INVALID: 'Packed bytes do not satisfy the block format.',
   SAFETENSORS_INVALID: 'A file is not a valid safetensors file.',
   CAPTURE_INVALID: 'A capture lacks a tensor or has the wrong shapes.',
+  MEASUREMENT_INVALID: 'A self-check of a measurement failed, so its figures must not be used.',
   SCHEME_NOT_FOUND: 'A scheme named on the command line could not be resolved.',
   PEER_MISSING: 'An optional peer dependency is not installed.',
   BACKEND_FAILED: 'A backend failed while executing a job.',
@@ -73,6 +74,8 @@ export class LowbitKvError extends Error {
   readonly valid: string | readonly unknown[] | undefined;
   readonly next: string;
   readonly where: ErrorDetails['where'];
+  /** The message without code, value and advice. */
+  readonly summary: string;
   readonly [MARKER] = true;
 
   constructor(code: ErrorCode, details: ErrorDetails) {
@@ -85,6 +88,7 @@ export class LowbitKvError extends Error {
     this.valid = details.valid;
     this.next = details.next;
     this.where = details.where;
+    this.summary = details.message;
   }
 
   /** True for a LowbitKvError of any copy of core, optionally of one code. */
@@ -123,15 +127,23 @@ export function formatValue(value: unknown): string {
   if (typeof value === 'string')
     return JSON.stringify(value.length > 120 ? `${value.slice(0, 117)}...` : value);
   if (typeof value === 'number' && Object.is(value, -0)) return '-0';
+  if (typeof value === 'function') return `function ${value.name}`.trimEnd();
   if (typeof value !== 'object' || value === null) return String(value);
+  if (ArrayBuffer.isView(value)) return viewText(value);
   try {
-    const text = JSON.stringify(value, (_key, item) =>
-      typeof item === 'bigint' || (typeof item === 'number' && !Number.isFinite(item))
+    const text = JSON.stringify(value, (_key, item: unknown) => {
+      if (ArrayBuffer.isView(item)) return viewText(item);
+      return typeof item === 'bigint' || (typeof item === 'number' && !Number.isFinite(item))
         ? String(item)
-        : item,
-    );
+        : item;
+    });
     return text.length > 160 ? `${text.slice(0, 157)}...` : text;
   } catch {
     return Object.prototype.toString.call(value);
   }
+}
+
+/** Type and size: tensors are too large to print. */
+function viewText(view: ArrayBufferView): string {
+  return `${view.constructor.name}(${view.byteLength} bytes)`;
 }

@@ -1,9 +1,34 @@
 // Public entry of @lowbit-kv/harness.
 // File formats: safetensors and captures.
+
+// Comparing schemes on a capture.
+export { CALIBRATION_RUN_TOKENS, type CalibrationSource } from './calibration-source.js';
 export { Capture, type CaptureLayer, openCapture } from './capture.js';
 export { CAPTURE_DTYPES, type CaptureShape } from './capture-index.js';
 export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
+export { compareSchemes } from './compare.js';
+export type { CompareOptions, CompareProgress } from './compare-options.js';
 export { defaultCapturePath } from './default-capture.js';
+export {
+  type BitFigures,
+  type CalibrationNote,
+  type CompareReport,
+  compareReportJsonSchema,
+  compareReportSchema,
+  type ErrorCause,
+  type LayerData,
+  type MeasuredRow,
+  type MemoryFigure,
+  type OutputError,
+  type ReportCheck,
+  type SchemeRow,
+  type TensorError,
+  type UnmeasuredRow,
+  VERDICT_LEVELS,
+  type Verdict,
+  type VerdictLevel,
+  type VerdictThresholds,
+} from './report.js';
 export { openSafetensors, SafetensorsFile } from './safetensors.js';
 export { SAFETENSORS_DTYPES, type SafetensorsDtype } from './safetensors-dtypes.js';
 export { SAFETENSORS_HEADER_LIMIT, type TensorInfo } from './safetensors-header.js';
@@ -14,3 +39,6 @@ export {
   type F32ReadableDtype,
 } from './safetensors-widen.js';
 export { type TensorToWrite, writeSafetensors } from './safetensors-writer.js';
+export { formatReport } from './table.js';
+export type { TableStyle } from './text-table.js';
+export { THRESHOLDS } from './thresholds.js';

@@ -1,0 +1,29 @@
+/** What a comparison takes. */
+import type { Backend, Calibration, Scheme } from '@lowbit-kv/core';
+import type { CalibrationSource } from './calibration-source.js';
+import type { Capture } from './capture.js';
+
+export interface CompareOptions {
+  readonly capture: Capture;
+  /** Rows of the report, in this order, after f16. Ids must differ; `f16` is taken. */
+  readonly schemes: readonly Scheme[];
+  readonly backend: Backend;
+  /** Offline calibrations by scheme id, for the captured layers or for all layers of the model. */
+  readonly calibrations?: Readonly<Record<string, Calibration>>;
+  /** Where the others are measured. Default: the held-out sample for the default capture, else the capture's own prefill. */
+  readonly calibrationSource?: CalibrationSource;
+  /** Layers of the whole model. Default: the metadata `model_layers` of the capture. */
+  readonly modelLayers?: number;
+  /** Let the backend emulate plans it has no kernels for. Default false. */
+  readonly allowEmulation?: boolean;
+  readonly onProgress?: (progress: CompareProgress) => void;
+}
+
+/** `step` of `steps` of the replay of one scheme; `scheme` of `schemes` counts from 0 and includes f16. */
+export interface CompareProgress {
+  readonly id: string;
+  readonly scheme: number;
+  readonly schemes: number;
+  readonly step: number;
+  readonly steps: number;
+}

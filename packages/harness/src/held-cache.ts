@@ -1,0 +1,89 @@
+/**
+ * What a cache holds after a replay: decoded keys and values, which tokens are packed, and how far they are off.
+ */
+import { type Cache, decodeF16, LowbitKvError, type Sequence } from '@lowbit-kv/core';
+import type { CaptureData } from './capture-data.js';
+import { addSums, type ErrorSum, errorSum, isWorse, meanOf, nmseOf } from './metrics.js';
+import { finiteOrNull, type TensorError } from './report.js';
+
+export interface HeldLayer {
+  /** Decoded, `[tokens, kvHeads, keyHeadDim]`. */
+  readonly key: Float32Array;
+  readonly value: Float32Array;
+}
+
+export interface HeldCache {
+  readonly layers: readonly HeldLayer[];
+  readonly key: TensorError;
+  readonly value: TensorError;
+  /** Bytes of packed blocks that were read back. */
+  readonly packedBytes: number;
+}
+
+interface LayerErrors {
+  readonly all: ErrorSum;
+  readonly packed: ErrorSum | null;
+}
+
+/** Reads the whole cache back. */
+export async function readHeldCache(
+  data: CaptureData,
+  cache: Cache,
+  sequence: Sequence,
+): Promise<HeldCache> {
+  const { kvHeads, keyHeadDim, valueHeadDim } = data.sizes;
+  const layers: HeldLayer[] = [];
+  const errors = { key: [] as LayerErrors[], value: [] as LayerErrors[] };
+  let packedBytes = 0;
+  for (const [i, captured] of data.layers.entries()) {
+    const held = await cache.materialize(sequence, i);
+    requireAllTokens(held.keyPositions, data.sizes.tokens, captured.index);
+    requireAllTokens(held.valuePositions, data.sizes.tokens, captured.index);
+    const layer = { key: held.key.data as Float32Array, value: held.value.data as Float32Array };
+    layers.push(layer);
+    for (const tensor of ['key', 'value'] as const) {
+      const width = kvHeads * (tensor === 'key' ? keyHeadDim : valueHeadDim);
+      const exact = decodeF16(captured[tensor]);
+      const packed: ErrorSum[] = [];
+      for (const block of await cache.exportBlocks(sequence, i, tensor)) {
+        packedBytes += block.bytes.length;
+        const first = block.position * width;
+        packed.push(errorSum(layer[tensor], exact, first, first + block.validTokens * width));
+      }
+      errors[tensor].push({
+        all: errorSum(layer[tensor], exact),
+        packed: packed.length === 0 ? null : addSums(packed),
+      });
+    }
+  }
+  const numbers = data.layers.map(({ index }) => index);
+  return {
+    layers,
+    key: tensorError(errors.key, numbers),
+    value: tensorError(errors.value, numbers),
+    packedBytes,
+  };
+}
+
+function tensorError(errors: readonly LayerErrors[], numbers: readonly number[]): TensorError {
+  const all = errors.map((layer) => nmseOf(layer.all));
+  const packed = errors.flatMap((layer) => (layer.packed === null ? [] : [nmseOf(layer.packed)]));
+  let worst = 0;
+  for (const [i, nmse] of all.entries()) if (isWorse(nmse, all[worst] as number)) worst = i;
+  return {
+    nmse: finiteOrNull(meanOf(all)),
+    packedNmse: packed.length === 0 ? null : finiteOrNull(meanOf(packed)),
+    worstLayer: { layer: numbers[worst] as number, nmse: finiteOrNull(all[worst] as number) },
+  };
+}
+
+function requireAllTokens(positions: readonly number[], tokens: number, layer: number): void {
+  if (positions.length === tokens && positions.every((position, i) => position === i)) return;
+  throw new LowbitKvError('MEASUREMENT_INVALID', {
+    message: 'the cache does not hold the tokens that were appended',
+    value: `${positions.length} tokens`,
+    valid: `every position from 0 to ${tokens - 1}`,
+    next: 'Report this with the scheme and the capture; the figures of this run must not be used.',
+    where: { layer },
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * Memory of a whole model at some context lengths, from the plan, and the bits per element of a cache, from its bytes.
+ */
+import { type CacheStats, type Plan, planBytes } from '@lowbit-kv/core';
+import type { BitFigures, MemoryFigure } from './report.js';
+
+/** Context lengths a report has memory for. */
+export const MEMORY_TOKENS = [8192, 32768, 131072] as const;
+
+/** One sequence of each length: the pages it holds, with what a scheme reserves for outliers. */
+export function memoryFigures(plan: Plan): MemoryFigure[] {
+  return MEMORY_TOKENS.map((tokens) => {
+    const { total, f16Total } = planBytes(plan, tokens);
+    return { tokens, bytes: total, f16Bytes: f16Total, ratio: f16Total / total };
+  });
+}
+
+/** Bits per element of the one sequence a cache holds. */
+export function bitFigures(plan: Plan, { bytes, sequences }: CacheStats): BitFigures {
+  const counts = sequences[0]?.classes ?? [];
+  let elements = 0;
+  let packedElements = 0;
+  for (const { key, value } of plan.layers) {
+    for (const tensor of [key, value]) {
+      const { sinks, packed, tail } = counts[tensor.class] as (typeof counts)[number];
+      elements += (sinks + packed + tail) * tensor.heads * tensor.headDim;
+      packedElements += packed * tensor.heads * tensor.headDim;
+    }
+  }
+  const per = (part: number, all: number) => (8 * part) / all;
+  const { codes, parameters, outliers, windows, statistics, alignment, live } = bytes;
+  return {
+    total: per(live, elements),
+    codes: per(codes, elements),
+    parameters: per(parameters, elements),
+    outliers: per(outliers, elements),
+    windows: per(windows, elements),
+    statistics: per(statistics, elements),
+    alignment: per(alignment, elements),
+    packed:
+      packedElements === 0
+        ? null
+        : {
+            total: per(codes + parameters + outliers, packedElements),
+            codes: per(codes, packedElements),
+            parameters: per(parameters, packedElements),
+            outliers: per(outliers, packedElements),
+          },
+  };
+}

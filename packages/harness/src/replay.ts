@@ -1,0 +1,139 @@
+/**
+ * Replays decoding of a capture through a real cache: each query attends in the step that appends its token, over
+ * exactly the state that decoding would have then.
+ */
+import {
+  type AttentionResult,
+  type Backend,
+  type Cache,
+  createCache,
+  f16Tensor,
+  f32Tensor,
+  type HostTensor,
+  LowbitKvError,
+  type Plan,
+  type Sequence,
+} from '@lowbit-kv/core';
+import type { CaptureData, LayerTensors } from './capture-data.js';
+
+export interface ReplayOptions {
+  readonly allowEmulation: boolean;
+  /** Called after every step; the prefill is the first when there is one. */
+  readonly onStep?: (step: number, steps: number) => void;
+}
+
+export interface LayerOutput {
+  /** `[queries, queryHeads, valueHeadDim]`. */
+  readonly output: Float32Array;
+  /** `[queries, queryHeads]`. */
+  readonly logSumExp: Float32Array;
+}
+
+/** The cache after the last step, still alive, and what attention gave in each layer. */
+export interface Replay {
+  readonly cache: Cache;
+  readonly sequence: Sequence;
+  readonly layers: readonly LayerOutput[];
+}
+
+/** Tokens appended before the first captured query. */
+export function prefillTokens(data: CaptureData): number {
+  return data.sizes.tokens - data.sizes.queries;
+}
+
+/** Runs the replay. The caller disposes the cache; on an error it is disposed here. */
+export async function replayCapture(
+  data: CaptureData,
+  plan: Plan,
+  backend: Backend,
+  options: ReplayOptions,
+): Promise<Replay> {
+  const { tokens, queries, queryHeads, valueHeadDim } = data.sizes;
+  const cache = await createCache(plan, backend, {
+    capacity: { tokens },
+    allowEmulation: options.allowEmulation,
+  });
+  try {
+    const sequence = cache.createSequence();
+    const layers = data.layers.map(() => ({
+      output: new Float32Array(queries * queryHeads * valueHeadDim),
+      logSumExp: new Float32Array(queries * queryHeads),
+    }));
+    const prefill = prefillTokens(data);
+    const steps = queries + (prefill > 0 ? 1 : 0);
+    let done = 0;
+    if (prefill > 0) {
+      await cache.append(
+        [{ sequence, tokens: prefill }],
+        data.layers.map((layer) => keyValueRows(data, layer, 0, prefill)),
+      );
+      options.onStep?.(++done, steps);
+    }
+    for (let query = 0; query < queries; query++) {
+      const results = await decodeStep(data, cache, sequence, query);
+      for (const [i, result] of results.entries()) {
+        const { output, logSumExp } = await result.read();
+        const layer = layers[i] as LayerOutput;
+        layer.output.set(
+          f32Of(output, queryHeads * valueHeadDim),
+          query * queryHeads * valueHeadDim,
+        );
+        layer.logSumExp.set(f32Of(logSumExp, queryHeads), query * queryHeads);
+      }
+      options.onStep?.(++done, steps);
+    }
+    return { cache, sequence, layers };
+  } catch (error) {
+    cache.dispose();
+    throw error;
+  }
+}
+
+async function decodeStep(
+  data: CaptureData,
+  cache: Cache,
+  sequence: Sequence,
+  query: number,
+): Promise<AttentionResult[]> {
+  const step = cache.step([{ sequence, tokens: 1 }]);
+  const results = data.layers.map((layer, i) => {
+    const { key, value } = keyValueRows(data, layer, prefillTokens(data) + query, 1);
+    step.append(i, key, value);
+    return step.attend(i, queryRow(data, layer, query), { logSumExp: true });
+  });
+  await step.commit();
+  return results;
+}
+
+function keyValueRows(data: CaptureData, layer: LayerTensors, first: number, count: number) {
+  const { kvHeads, keyHeadDim, valueHeadDim } = data.sizes;
+  const rows = (bits: Uint16Array, headDim: number) =>
+    f16Tensor(bits.subarray(first * kvHeads * headDim, (first + count) * kvHeads * headDim), [
+      count,
+      kvHeads,
+      headDim,
+    ]);
+  return { key: rows(layer.key, keyHeadDim), value: rows(layer.value, valueHeadDim) };
+}
+
+/** One query row of a layer, `[1, queryHeads, keyHeadDim]`. */
+export function queryRow(data: CaptureData, layer: LayerTensors, query: number): HostTensor {
+  const { queryHeads, keyHeadDim } = data.sizes;
+  const width = queryHeads * keyHeadDim;
+  return f32Tensor(layer.query.subarray(query * width, (query + 1) * width), [
+    1,
+    queryHeads,
+    keyHeadDim,
+  ]);
+}
+
+/** The f32 elements of a result. Throws BACKEND_FAILED when it is missing or of another type or size. */
+export function f32Of(tensor: HostTensor | undefined, length: number): Float32Array {
+  if (tensor?.data instanceof Float32Array && tensor.data.length === length) return tensor.data;
+  throw new LowbitKvError('BACKEND_FAILED', {
+    message: 'attention returned something else than asked for',
+    value: tensor === undefined ? undefined : { type: tensor.type, shape: tensor.shape },
+    valid: `an f32 tensor of ${length} elements`,
+    next: 'Report this to the author of the backend.',
+  });
+}

@@ -1,0 +1,153 @@
+/**
+ * A report as text: two tables (accuracy, size) of at most 120 columns, or as Markdown, and a verdict per scheme. No
+ * colours.
+ */
+import type { CompareReport, MeasuredRow, SchemeRow } from './report.js';
+import { renderTable, type TableStyle, wrapLine } from './text-table.js';
+
+interface Column {
+  readonly head: string;
+  readonly cell: (row: MeasuredRow) => string;
+}
+
+const ACCURACY: readonly Column[] = [
+  { head: 'bits', cell: (row) => row.bits.total.toFixed(2) },
+  { head: 'K nmse', cell: (row) => figure(row.key.nmse) },
+  { head: 'V nmse', cell: (row) => figure(row.value.nmse) },
+  { head: 'output nmse', cell: (row) => figure(row.output.nmse) },
+  {
+    head: 'worst layer',
+    cell: ({ output: { worstLayer } }) => `${figure(worstLayer.nmse)} L${worstLayer.layer}`,
+  },
+  {
+    head: 'worst head',
+    cell: ({ output: { worstHead } }) =>
+      `${figure(worstHead.nmse)} L${worstHead.layer} h${worstHead.head}`,
+  },
+  { head: 'max error', cell: (row) => figure(row.output.maxAbsError.value) },
+  { head: 'verdict', cell: (row) => row.verdict.level },
+];
+
+const SIZE: readonly Column[] = [
+  { head: 'bits', cell: (row) => row.bits.total.toFixed(2) },
+  { head: 'codes', cell: (row) => row.bits.codes.toFixed(2) },
+  { head: 'params', cell: (row) => row.bits.parameters.toFixed(2) },
+  { head: 'outliers', cell: (row) => row.bits.outliers.toFixed(2) },
+  { head: 'windows', cell: (row) => row.bits.windows.toFixed(2) },
+  { head: 'padding', cell: ({ bits }) => (bits.alignment + bits.statistics).toFixed(2) },
+  { head: 'packed only', cell: (row) => row.bits.packed?.total.toFixed(2) ?? '-' },
+];
+
+/** Title, tables, notes and verdicts, lines joined by line breaks. */
+export function formatReport(report: CompareReport, style: TableStyle = 'text'): string {
+  const measured = report.schemes.find((row) => row.status === 'measured');
+  const memory = (measured?.memory ?? []).map(
+    ({ tokens }, i): Column => ({
+      head: `${tokens / 1024}K tokens`,
+      cell: (row) => memoryCell(row, i),
+    }),
+  );
+  const heading = (text: string) => (style === 'markdown' ? [`## ${text}`, ''] : [text]);
+  const lines = [
+    ...titleLines(report),
+    '',
+    ...heading('Accuracy'),
+    ...renderTable(tableRows(report.schemes, ACCURACY), style),
+    '',
+    ...heading(`Size: bits per element after ${report.capture.tokens} tokens, and memory`),
+    ...renderTable(tableRows(report.schemes, [...SIZE, ...memory]), style),
+    '',
+    ...noteLines(report),
+    '',
+    ...heading('Verdicts'),
+    ...report.schemes.map((row) => verdictLine(row, style)),
+  ];
+  return (style === 'markdown' ? lines : lines.flatMap((line) => wrapped(line))).join('\n');
+}
+
+/** `id  level: reason`. */
+function verdictLine({ id, verdict }: SchemeRow, style: TableStyle): string {
+  return style === 'markdown'
+    ? `- **${id}** ${verdict.level}: ${verdict.reason}`
+    : `${id}  ${verdict.level}: ${verdict.reason}`;
+}
+
+function wrapped(line: string): string[] {
+  // Tables are narrower; verdicts and notes are prose.
+  return line.length <= 120 ? [line] : wrapLine(line, 4);
+}
+
+function tableRows(rows: readonly SchemeRow[], columns: readonly Column[]): string[][] {
+  return [
+    ['scheme', ...columns.map(({ head }) => head)],
+    ...rows.map((row) =>
+      row.status === 'measured'
+        ? [row.id, ...columns.map(({ cell }) => cell(row))]
+        : [row.id, `${row.status}: see below`],
+    ),
+  ];
+}
+
+function titleLines({ capture, backend, replay }: CompareReport): string[] {
+  const { model, text } = capture.provenance;
+  const of = capture.modelLayers === null ? '' : ` of ${capture.modelLayers}`;
+  const dims =
+    capture.keyHeadDim === capture.valueHeadDim
+      ? `${capture.keyHeadDim}`
+      : `${capture.keyHeadDim} (keys) and ${capture.valueHeadDim} (values)`;
+  return [
+    `${model ?? capture.file}${text === undefined ? '' : `; ${text}`}`,
+    `layers ${capture.layers.join(', ')}${of}, ${capture.queryHeads} query heads on ${capture.kvHeads} kv heads, head dim ${dims}, ${capture.tokens} tokens`,
+    `backend ${backend.id} (${backend.device}): ${replay.description}`,
+  ];
+}
+
+function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {
+  const first = capture.data[0];
+  const last = capture.data.at(-1);
+  const notes = [
+    'NMSE is noise power over signal power against float64 attention over the f16 capture; L is a layer, h a query head.',
+    `Verdicts: safe up to ${thresholds.safeWorstHead} in the worst head and ${thresholds.safeWorstLayer} in the worst layer, care up to ${thresholds.careWorstHead} and ${thresholds.careWorstLayer}; averages decide nothing.`,
+    `Memory is one sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`}, pages in use, room reserved for outliers included.`,
+  ];
+  const largest = capture.data.map(({ layer, keyChannelOutliers }) => ({
+    layer,
+    ratio: Math.max(...keyChannelOutliers.map((ratio) => ratio ?? 0)),
+  }));
+  const worst = largest.reduce((a, b) => (b.ratio > a.ratio ? b : a));
+  notes.push(
+    `Data: key channel outliers up to ${worst.ratio.toFixed(1)}x the median channel (layer ${worst.layer}); value rms ${figure(first?.valueRootMeanSquare ?? null)} in layer ${first?.layer} and ${figure(last?.valueRootMeanSquare ?? null)} in layer ${last?.layer}.`,
+  );
+  const sources = new Map<string, string[]>();
+  for (const row of schemes) {
+    if (row.status !== 'measured' || row.calibration === null) continue;
+    const { source, description } = row.calibration;
+    const text = source === 'given' ? `given (${description})` : description;
+    sources.set(text, [...(sources.get(text) ?? []), row.id]);
+  }
+  for (const [text, ids] of sources) notes.push(`Calibrated on ${text}: ${ids.join(', ')}.`);
+  return notes;
+}
+
+function memoryCell(row: MeasuredRow, index: number): string {
+  const figures = row.memory[index];
+  if (figures === undefined) return '-';
+  return `${bytesText(figures.bytes)} ${figures.ratio.toFixed(2)}x`;
+}
+
+function bytesText(bytes: number): string {
+  const units = ['B', 'K', 'M', 'G', 'T'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value >= 100 || unit === 0 ? value.toFixed(0) : value.toPrecision(3)}${units[unit]}`;
+}
+
+function figure(value: number | null): string {
+  if (value === null) return '-';
+  if (value === 0) return '0';
+  return value >= 0.001 && value < 1000 ? value.toPrecision(2) : value.toExponential(0);
+}
