@@ -2,8 +2,9 @@
  * The scheme contract as a zod schema: validation, and the JSON Schema editors and other languages use.
  */
 import * as z from 'zod';
-import { LowbitKvError } from './errors.js';
+import { formatValue, LowbitKvError } from './errors.js';
 import type { Calibration, Scheme } from './scheme.js';
+import { checkSchemeRules } from './scheme-rules.js';
 import { parseOrThrow } from './validate.js';
 
 const count = z.int().min(0);
@@ -190,7 +191,7 @@ export function schemeDataOf(scheme: unknown): SchemeData {
   const { calibrate, ...data } = scheme as Record<string, unknown>;
   if (data.specVersion !== 1) {
     throw new LowbitKvError('SPEC_VERSION_UNSUPPORTED', {
-      message: `scheme ${JSON.stringify(data.id)} has another specVersion`,
+      message: `scheme ${formatValue(data.id)} has another specVersion`,
       value: data.specVersion,
       valid: [1],
       next: 'Install the version of the scheme package that matches this core, or update core.',
@@ -213,7 +214,7 @@ export function schemeDataOf(scheme: unknown): SchemeData {
     'Correct the field; the contract is in scheme.ts.',
   );
   const checked = parsed as unknown as SchemeData;
-  checkMeaning(checked, label);
+  checkSchemeRules(checked, label);
   return checked;
 }
 
@@ -235,112 +236,6 @@ export function parseCalibration(value: unknown): Calibration {
     'calibration',
     'Make it again with the scheme it is for.',
   ) as unknown as Calibration;
-}
-
-/** Cross-field rules that a shape alone cannot say. */
-function checkMeaning(scheme: SchemeData, label: string): void {
-  const tensors: [string, SchemeData['key'] | undefined][] = [
-    ['key', scheme.key],
-    ['value', scheme.value],
-  ];
-  for (const [i, override] of (scheme.overrides ?? []).entries()) {
-    tensors.push([`overrides[${i}].key`, override.key], [`overrides[${i}].value`, override.value]);
-  }
-  let usesStatistics = false;
-  for (const [field, spec] of tensors) {
-    if (spec === undefined || spec.bits === 16) continue;
-    const refuse = (part: string, value: unknown, valid: string): never => {
-      throw new LowbitKvError('SCHEME_INVALID', {
-        message: `${label}: ${field}.${part} does not fit the rest`,
-        value,
-        valid,
-        next: 'Correct the scheme.',
-        where: { field: `${field}.${part}` },
-      });
-    };
-    const { groups: group, quantizer: code, window, outliers: sparse } = spec;
-    if (group.along === 'tokens' && window.flush % group.size !== 0) {
-      refuse(
-        'window.flush',
-        window.flush,
-        `a multiple of the group size ${group.size} (groups run along tokens)`,
-      );
-    }
-    if (group.along === 'tokens' && group.size % 8 !== 0) {
-      refuse(
-        'groups.size',
-        group.size,
-        'a multiple of 8 for groups along tokens, so that a group fills whole bytes',
-      );
-    }
-    if (code.mode !== 'symmetric' && spec.parameters.zero === undefined) {
-      refuse('parameters.zero', undefined, `a type, because ${code.mode} groups store a zero`);
-    }
-    if (code.mode === 'symmetric' && spec.parameters.zero !== undefined) {
-      refuse('parameters.zero', spec.parameters.zero, 'absent: symmetric groups store no zero');
-    }
-    if (code.mode === 'symmetric' && code.codes === 'signmag' && spec.bits < 2) {
-      refuse('bits', spec.bits, 'at least 2 for sign and magnitude');
-    }
-    if (code.mode === 'hybrid' && code.asymmetricBits > spec.bits) {
-      refuse('quantizer.asymmetricBits', code.asymmetricBits, `at most bits = ${spec.bits}`);
-    }
-    if (typeof code.codes === 'object' && code.codes.levels.length > 2 ** spec.bits) {
-      refuse(
-        'quantizer.codes.levels',
-        code.codes.levels.length,
-        `at most 2^bits = ${2 ** spec.bits} levels`,
-      );
-    }
-    if (code.codes === 'midRise' && sparse?.kind !== 'bands') {
-      refuse('quantizer.codes', 'midRise', 'only together with outlier bands');
-    }
-    if (group.along === 'vector' && group.scope === 'allHeads' && sparse?.kind !== 'bands') {
-      refuse('groups.scope', 'allHeads', 'head (allHeads is for outlier bands)');
-    }
-    if (sparse?.kind === 'bands') {
-      const { outer, middle, inner } = sparse.shares;
-      if (Math.abs(outer + middle + inner - 1) > 1e-9)
-        refuse('outliers.shares', sparse.shares, 'shares that add up to 1');
-      if (group.along !== 'vector')
-        refuse('groups.along', group.along, 'vector, when there are outlier bands');
-      if (spec.bits !== 4)
-        refuse('bits', spec.bits, '4, when there are outlier bands: the dense slot is a nibble');
-      if (code.codes !== 'midRise' && code.codes !== 'uniform') {
-        refuse(
-          'quantizer',
-          code,
-          'symmetric midRise or asymmetric uniform, when there are outlier bands',
-        );
-      }
-    }
-    if (field.endsWith('value') && spec.stage !== undefined)
-      refuse('stage', spec.stage, 'absent: values carry no rotary embedding');
-    for (const step of spec.transforms ?? []) {
-      if ('statisticsTokens' in step) usesStatistics = true;
-      if (
-        step.kind === 'channelScale' &&
-        step.scope === 'sequence' &&
-        step.clamp[0] > step.clamp[1]
-      ) {
-        refuse('transforms.clamp', step.clamp, '[smallest, largest]');
-      }
-    }
-  }
-  if (
-    usesStatistics !== (scheme.calibration.kind === 'prefill') &&
-    scheme.calibration.kind !== 'offline'
-  ) {
-    throw new LowbitKvError('SCHEME_INVALID', {
-      message: `${label}: calibration does not fit the transforms`,
-      value: scheme.calibration.kind,
-      valid: usesStatistics
-        ? 'prefill, because a transform takes statistics from the sequence'
-        : 'none or offline',
-      next: 'Correct the scheme.',
-      where: { field: 'calibration' },
-    });
-  }
 }
 
 /** Freezes an object and everything it holds. */

@@ -89,7 +89,17 @@ export function checkTensor(
       'Pass [tokens, heads, headDim] with the sequences of the step one after another.',
     );
   }
-  if (!isHostTensor(tensor)) return;
+  if (!isHostTensor(tensor)) {
+    if (typeof tensor.device !== 'string') {
+      refuse(
+        'neither host nor device tensor',
+        Object.keys(tensor),
+        'an object with `data`, or with `device` and `handle`',
+        'Wrap the array with f16Tensor or f32Tensor.',
+      );
+    }
+    return;
+  }
   const expected = tensor.type === 'f32' ? Float32Array : Uint16Array;
   if (!(tensor.data instanceof expected)) {
     refuse(
@@ -150,6 +160,7 @@ export function fromBatched(tensor: HostTensor): HostTensor {
       next: 'Pass a tensor of rank 4, or build the ragged form yourself.',
     });
   }
+  checkTensor('tensor', tensor, tensor.shape);
   return {
     type: tensor.type,
     shape: [batch * tokens, heads, dim],
@@ -168,6 +179,7 @@ export function toBatched(tensor: HostTensor, batch: number): HostTensor {
       next: 'Read ragged results per sequence instead.',
     });
   }
+  checkTensor('tensor', tensor, tensor.shape);
   const tokens = rows / batch;
   return {
     type: tensor.type,

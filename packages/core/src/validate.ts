@@ -3,8 +3,9 @@
  */
 import type * as z from 'zod';
 import { type ErrorCode, LowbitKvError } from './errors.js';
+import { suggestion } from './suggest.js';
 
-/** Parses `value` or throws `code` for the first issue found. */
+/** Parses `value` or throws `code` for one issue: the first, or the misspelt field behind a missing one. */
 export function parseOrThrow<T>(
   schema: z.ZodType<T>,
   value: unknown,
@@ -12,50 +13,169 @@ export function parseOrThrow<T>(
   what: string,
   next: string,
 ): T {
-  const result = schema.safeParse(value, { reportInput: true });
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issue = deepestIssue(result.error.issues);
-  const path = formatPath(issue.path);
+  const problem = problemOf(result.error.issues, schema, value, []);
+  const path = formatPath(problem.path);
   throw new LowbitKvError(code, {
-    message: `${what}: ${path === '' ? 'the value' : path} is not valid`,
-    value: issue.input ?? valueAt(value, issue.path),
-    valid: issue.message,
-    next,
+    message: `${what}: ${path === '' ? 'it' : path} ${problem.message}`,
+    value: valueAt(value, problem.path),
+    valid: problem.valid,
+    next: problem.suggestion === undefined ? next : `${problem.suggestion} ${next}`,
     where: path === '' ? {} : { field: path },
   });
 }
 
-interface FlatIssue {
-  readonly path: readonly PropertyKey[];
+type Path = readonly PropertyKey[];
+
+interface Problem {
+  readonly path: Path;
   readonly message: string;
-  readonly input: unknown;
+  readonly valid: string | readonly unknown[];
+  readonly suggestion?: string | undefined;
 }
 
-/** A failed union hides the useful message in its branches: take the branch whose failure lies deepest. */
-function deepestIssue(
+function problemOf(
   issues: readonly z.core.$ZodIssue[],
-  prefix: readonly PropertyKey[] = [],
-): FlatIssue {
-  const candidates = issues.map((issue): FlatIssue => {
-    const path = [...prefix, ...issue.path];
-    if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      const branches = issue.errors
-        .filter((branch) => branch.length > 0)
-        .map((branch) => deepestIssue(branch, path));
-      const deepest = branches.reduce(
-        (a, b) => (b.path.length > a.path.length ? b : a),
-        branches[0] as FlatIssue,
-      );
-      if (deepest !== undefined && deepest.path.length > path.length) return deepest;
-      const messages = [...new Set(branches.map((branch) => branch.message))];
-      return { path, message: messages.join(' or ') || issue.message, input: issue.input };
-    }
-    return { path, message: issue.message, input: issue.input };
-  });
-  return candidates[0] ?? { path: prefix, message: 'invalid', input: undefined };
+  schema: z.core.$ZodType,
+  root: unknown,
+  prefix: Path,
+): Problem {
+  const first = issues[0];
+  if (first === undefined) return { path: prefix, message: 'is not valid', valid: 'another value' };
+  const missing = valueAt(root, [...prefix, ...first.path]) === undefined;
+  const misspelt = missing && issues.find((issue) => issue.code === 'unrecognized_keys');
+  return describe(misspelt || first, schema, root, prefix);
 }
 
-function formatPath(path: readonly PropertyKey[]): string {
+function describe(
+  issue: z.core.$ZodIssue,
+  schema: z.core.$ZodType,
+  root: unknown,
+  prefix: Path,
+): Problem {
+  const path = [...prefix, ...issue.path];
+  const value = valueAt(root, path);
+  const message = value === undefined ? 'is missing' : 'is not valid';
+  const oneOf = (values: readonly unknown[]): Problem => ({
+    path,
+    message,
+    valid: values,
+    suggestion: suggestion(value, values),
+  });
+  switch (issue.code) {
+    case 'unrecognized_keys': {
+      const key = issue.keys[0] as string;
+      const known = fieldsAt(schema, root, path);
+      return {
+        path: [...path, key],
+        message: 'is not a known field',
+        valid: known,
+        suggestion: suggestion(key, known),
+      };
+    }
+    case 'invalid_union': {
+      const { options } = issue as { readonly options?: readonly unknown[] };
+      if (options !== undefined) return oneOf(options);
+      return closestBranch(issue, schema, root, path);
+    }
+    case 'invalid_value':
+      return oneOf(issue.values);
+    case 'invalid_type':
+      return { path, message, valid: typeText(issue.expected) };
+    case 'too_small':
+      return { path, message, valid: sizeText(issue, issue.minimum, 'at least', 'more than') };
+    case 'too_big':
+      return { path, message, valid: sizeText(issue, issue.maximum, 'at most', 'less than') };
+    default:
+      return { path, message, valid: issue.message };
+  }
+}
+
+/** Of a union's branches, the one whose failure lies deepest: it is the one that was meant. */
+function closestBranch(
+  issue: z.core.$ZodIssueInvalidUnion,
+  schema: z.core.$ZodType,
+  root: unknown,
+  path: Path,
+): Problem {
+  const branches = issue.errors
+    .filter((errors) => errors.length > 0)
+    .map((errors) => problemOf(errors, schema, root, path));
+  const deepest = branches.reduce<Problem | undefined>(
+    (best, branch) => (branch.path.length > (best?.path.length ?? path.length) ? branch : best),
+    undefined,
+  );
+  if (deepest !== undefined) return deepest;
+  const valid = branches.flatMap((branch) => branch.valid);
+  return {
+    path,
+    message: valueAt(root, path) === undefined ? 'is missing' : 'is not valid',
+    valid,
+    suggestion: suggestion(valueAt(root, path), valid),
+  };
+}
+
+const TYPE_TEXT: Readonly<Record<string, string>> = {
+  int: 'an integer',
+  array: 'an array',
+  object: 'an object',
+};
+
+function typeText(expected: string): string {
+  return TYPE_TEXT[expected] ?? `a ${expected}`;
+}
+
+function sizeText(
+  issue: { readonly origin: string; readonly inclusive?: boolean | undefined },
+  limit: number | bigint,
+  inclusive: string,
+  exclusive: string,
+): string {
+  const text = `${issue.inclusive === false ? exclusive : inclusive} ${limit}`;
+  if (issue.origin === 'string') return `${text} characters`;
+  return issue.origin === 'array' ? `${text} entries` : text;
+}
+
+/** Names of the fields an object at `path` may have. */
+function fieldsAt(schema: z.core.$ZodType, root: unknown, path: Path): string[] {
+  let at = optionFor(schema, root);
+  let value = root;
+  for (const part of path) {
+    value = valueAt(value, [part]);
+    const { def } = at._zod as unknown as { def: Definition };
+    const inner = def.shape?.[String(part)] ?? def.element ?? def.items?.[Number(part)];
+    if (inner === undefined) return [];
+    at = optionFor(inner, value);
+  }
+  return Object.keys((at._zod as unknown as { def: Definition }).def.shape ?? {});
+}
+
+/** The parts of zod's definitions that lead from an object to its fields. */
+interface Definition {
+  readonly innerType?: z.core.$ZodType;
+  readonly shape?: Readonly<Record<string, z.core.$ZodType>>;
+  readonly element?: z.core.$ZodType;
+  readonly items?: readonly z.core.$ZodType[];
+  readonly options?: readonly z.core.$ZodType[];
+  readonly discriminator?: string;
+}
+
+/** Looks through optional and read-only wrappers, and into the branch of a union that fits the value. */
+function optionFor(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
+  const { def } = schema._zod as unknown as { def: Definition };
+  if (def.innerType !== undefined) return optionFor(def.innerType, value);
+  if (def.options === undefined) return schema;
+  const tag = def.discriminator;
+  const fits = def.options.find((option) =>
+    tag === undefined
+      ? 'shape' in option._zod.def
+      : option._zod.propValues?.[tag]?.has(valueAt(value, [tag]) as string),
+  );
+  return fits ?? schema;
+}
+
+function formatPath(path: Path): string {
   return path
     .map((part, i) =>
       typeof part === 'number' ? `[${part}]` : `${i === 0 ? '' : '.'}${String(part)}`,
@@ -63,7 +183,7 @@ function formatPath(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+function valueAt(value: unknown, path: Path): unknown {
   let current = value;
   for (const part of path) {
     if (typeof current !== 'object' || current === null) return undefined;

@@ -2,7 +2,6 @@
  * How many pages a cache needs: everything a step can ask for is reserved up front.
  */
 import type { PageCounts } from '../backend.js';
-import { LowbitKvError } from '../errors.js';
 import { type PageClass, type Plan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 
 export interface CacheCapacity {
@@ -12,10 +11,12 @@ export interface CacheCapacity {
   readonly sequences?: number;
 }
 
-/** Pages per class for a capacity. Throws OPTION_INVALID. */
-export function pageCounts(plan: Plan, capacity: CacheCapacity, rollback: number): PageCounts[] {
-  const tokens = checkCount('capacity.tokens', capacity.tokens, 1);
-  const sequences = checkCount('capacity.sequences', capacity.sequences ?? 1, 1);
+/** Pages per class for a capacity. */
+export function pageCounts(
+  plan: Plan,
+  { tokens, sequences }: Required<CacheCapacity>,
+  rollback: number,
+): PageCounts[] {
   return plan.classes.map((pageClass) => classPages(pageClass, tokens, sequences, rollback));
 }
 
@@ -36,16 +37,4 @@ function classPages(
   const window = sequences * (windowPages(sinks) + 1 + 2 * (windowPages(tail) + 1));
   const packed = Math.ceil(tokens / blockTokens) + 2 * sequences;
   return { packed, window, statistics: statisticsTokens > 0 ? sequences : 0 };
-}
-
-/** Throws OPTION_INVALID unless the value is an integer of at least `minimum`. */
-export function checkCount(name: string, value: unknown, minimum: number): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum) return value;
-  throw new LowbitKvError('OPTION_INVALID', {
-    message: `${name} is not valid`,
-    value,
-    valid: `an integer of at least ${minimum}`,
-    next: 'Correct the option.',
-    where: { field: name },
-  });
 }

@@ -1,11 +1,14 @@
 /**
  * Creates a cache for a plan on a backend.
  */
-import type { Backend } from '../backend.js';
+import * as z from 'zod';
+import type { Backend, BlockStore, StoreOptions } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import type { Plan } from '../plan/plan.js';
+import { checkBackend } from '../registry/check-backend.js';
+import { parseOrThrow } from '../validate.js';
 import { Cache, type CacheOptions } from './cache.js';
-import { type CacheCapacity, checkCount, pageCounts } from './capacity.js';
+import { type CacheCapacity, pageCounts } from './capacity.js';
 
 export interface CreateCacheOptions extends CacheOptions {
   readonly capacity: CacheCapacity;
@@ -13,17 +16,32 @@ export interface CreateCacheOptions extends CacheOptions {
   readonly allowEmulation?: boolean;
 }
 
-/** Asks the backend first, then allocates all pages. Throws PLAN_REFUSED, BACKEND_UNAVAILABLE or OPTION_INVALID. */
+const optionsSchema = z.strictObject({
+  capacity: z.strictObject({ tokens: z.int().min(1), sequences: z.int().min(1).default(1) }),
+  rollback: z.int().min(0).default(0),
+  nonFinite: z.literal(['error', 'mask']).default('error'),
+  allowEmulation: z.boolean().default(false),
+});
+
+/**
+ * Asks the backend first, then allocates all pages. Throws OPTION_INVALID, BACKEND_INVALID, PLAN_REFUSED,
+ * BACKEND_UNAVAILABLE, or BACKEND_FAILED when the pages cannot be allocated.
+ */
 export async function createCache(
   plan: Plan,
   backend: Backend,
   options: CreateCacheOptions,
 ): Promise<Cache> {
+  checkBackend(backend);
+  const { capacity, rollback, nonFinite, allowEmulation } = parseOrThrow(
+    optionsSchema as unknown as z.ZodType<z.output<typeof optionsSchema>>,
+    options,
+    'OPTION_INVALID',
+    'options of createCache',
+    'Correct the option.',
+  );
   const support = backend.supports(plan);
-  if (
-    support.kind === 'refused' ||
-    (support.kind === 'emulated' && options.allowEmulation !== true)
-  ) {
+  if (support.kind === 'refused' || (support.kind === 'emulated' && !allowEmulation)) {
     throw new LowbitKvError('PLAN_REFUSED', {
       message: `backend ${JSON.stringify(backend.id)} does not execute scheme ${JSON.stringify(plan.scheme.id)}${support.kind === 'emulated' ? ' itself' : ''}`,
       value: support.reasons,
@@ -34,18 +52,7 @@ export async function createCache(
           : 'Use another backend or scheme.',
     });
   }
-  const rollback = checkCount('rollback', options.rollback ?? 0, 0);
-  const nonFinite = options.nonFinite ?? 'error';
-  if (nonFinite !== 'error' && nonFinite !== 'mask') {
-    throw new LowbitKvError('OPTION_INVALID', {
-      message: 'nonFinite is not valid',
-      value: nonFinite,
-      valid: ['error', 'mask'],
-      next: 'Correct the option.',
-      where: { field: 'nonFinite' },
-    });
-  }
-  const pages = pageCounts(plan, options.capacity, rollback);
+  const pages = pageCounts(plan, capacity, rollback);
   const probe = await backend.probe();
   if (!probe.ok) {
     throw new LowbitKvError('BACKEND_UNAVAILABLE', {
@@ -55,6 +62,35 @@ export async function createCache(
       next: probe.next,
     });
   }
-  const store = await backend.createStore(plan, { pages, nonFinite });
+  const store = await allocate(plan, backend, { pages, nonFinite });
   return new Cache(plan, store, pages, { rollback, nonFinite });
+}
+
+async function allocate(plan: Plan, backend: Backend, options: StoreOptions): Promise<BlockStore> {
+  try {
+    return await backend.createStore(plan, options);
+  } catch (cause) {
+    if (LowbitKvError.is(cause)) throw cause;
+    throw new LowbitKvError('BACKEND_FAILED', {
+      message: `backend ${JSON.stringify(backend.id)} cannot allocate the pages of the cache`,
+      value: String(cause),
+      valid: `memory for ${storeBytes(plan, options)} bytes`,
+      next: 'Create the cache with a smaller capacity, or use a scheme with fewer bits.',
+      cause,
+    });
+  }
+}
+
+function storeBytes(plan: Plan, { pages }: StoreOptions): number {
+  let bytes = 0;
+  for (const layer of plan.layers) {
+    for (const tensor of [layer.key, layer.value]) {
+      const counts = pages[tensor.class];
+      bytes +=
+        (counts?.packed ?? 0) * (tensor.layout?.pageBytes ?? 0) +
+        (counts?.window ?? 0) * tensor.windowPageBytes +
+        (counts?.statistics ?? 0) * tensor.statisticsPageBytes;
+    }
+  }
+  return bytes;
 }

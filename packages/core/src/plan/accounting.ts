@@ -1,8 +1,9 @@
 /**
  * What a plan costs before anything is allocated: exact bytes of one sequence by part, and bits per stored element.
  */
-import { checkCount } from '../cache/capacity.js';
+
 import { LowbitKvError } from '../errors.js';
+import { checkCount } from '../options.js';
 import { usedRanges } from './canonical.js';
 import { heldTokens, type SequenceFilling } from './held-tokens.js';
 import type { BlockLayout } from './layout.js';

@@ -1,9 +1,12 @@
 /**
  * The planner: scheme x geometry -> plan, with every size a backend needs.
  */
+
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
+import { roundToF16 } from '../float16.js';
 import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
+import { checkCount, checkOptions } from '../options.js';
 import type {
   Calibration,
   QuantizedTensorScheme,
@@ -87,20 +90,10 @@ export function createPlan(
   options: PlanOptions = {},
 ): Plan {
   const data = structuredClone(schemeDataOf(scheme));
+  checkOptions('createPlan', options, ['calibration', 'blockTokens']);
+  if (options.blockTokens !== undefined) checkCount('blockTokens', options.blockTokens, 1);
   const layerGeometry = resolveGeometry(geometry);
   const calibration = resolveCalibration(data, layerGeometry.length, options.calibration);
-  if (
-    options.blockTokens !== undefined &&
-    (!Number.isSafeInteger(options.blockTokens) || options.blockTokens < 1)
-  ) {
-    throw new LowbitKvError('OPTION_INVALID', {
-      message: 'blockTokens must be a positive integer',
-      value: options.blockTokens,
-      valid: 'an integer of at least 1',
-      next: 'Leave it out for the default.',
-    });
-  }
-
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
   const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
@@ -140,6 +133,10 @@ export function createPlan(
       value: planTensor('value', layer),
     };
   });
+  for (const { layer, key, value } of layers) {
+    checkSizes(key, layer);
+    checkSizes(value, layer);
+  }
   const body = {
     planVersion: 1 as const,
     scheme: data,
@@ -148,6 +145,19 @@ export function createPlan(
     calibration,
   };
   return deepFreeze({ ...body, fingerprint: fingerprint({ ...body, scheme: meaningOf(data) }) });
+}
+
+/** Byte counts beyond 2^53 would be silently rounded. */
+function checkSizes({ tensor, layout, windowPageBytes }: TensorPlan, layer: number): void {
+  const largest = Math.max(layout?.pageBytes ?? 0, windowPageBytes);
+  if (Number.isSafeInteger(largest)) return;
+  throw new LowbitKvError('SHAPE_UNSUPPORTED', {
+    message: 'a page is too large to count its bytes',
+    value: largest,
+    valid: `at most ${Number.MAX_SAFE_INTEGER} bytes`,
+    next: 'Use fewer tokens per block, or correct the geometry.',
+    where: { tensor, layer },
+  });
 }
 
 /** The fingerprint of what a scheme does: what a calibration is tied to. */
@@ -251,7 +261,15 @@ function resolveCalibration(
   layers: number,
   given: Calibration | undefined,
 ): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') return null;
+  if (scheme.calibration.kind !== 'offline') {
+    if (given === undefined) return null;
+    throw new LowbitKvError('CALIBRATION_INVALID', {
+      message: `scheme ${JSON.stringify(scheme.id)} takes no calibration`,
+      value: scheme.calibration.kind,
+      valid: 'no calibration option',
+      next: 'Leave `calibration` out, or plan the scheme it was made for.',
+    });
+  }
   if (given === undefined) {
     throw new LowbitKvError('CALIBRATION_MISSING', {
       message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
@@ -298,6 +316,8 @@ function resolveCalibration(
           bands,
           'outerLow <= innerLow <= innerHigh <= outerHigh',
         );
+      } else if (Object.values(bands).some((edge) => roundToF16(edge) !== edge)) {
+        refuse(`${tensor} thresholds of layer ${layer} are not f16 values`, bands, 'f16 values');
       }
     }
   }

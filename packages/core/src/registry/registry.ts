@@ -8,10 +8,13 @@ import type { Cache } from '../cache/cache.js';
 import { type CreateCacheOptions, createCache } from '../cache/create-cache.js';
 import { type ErrorCode, LowbitKvError } from '../errors.js';
 import type { Geometry } from '../geometry.js';
+import { checkOptions } from '../options.js';
 import { createPlan, type Plan, type PlanOptions } from '../plan/plan.js';
 import { referenceBackend } from '../reference/reference-backend.js';
 import type { Scheme } from '../scheme.js';
 import { defineScheme } from '../scheme-schema.js';
+import { suggestion } from '../suggest.js';
+import { checkBackend } from './check-backend.js';
 
 const SCHEME = Symbol.for('@lowbit-kv/core:scheme');
 const BACKEND = Symbol.for('@lowbit-kv/core:backend');
@@ -28,8 +31,7 @@ export class SchemeRegistry {
   readonly #schemes: ReadonlyMap<string, Scheme>;
 
   constructor(@multiInject(SCHEME) @optional() schemes: readonly Scheme[] = []) {
-    const checked = schemes.map((scheme) => defineScheme(scheme));
-    this.#schemes = indexById(checked, 'SCHEME_DUPLICATE');
+    this.#schemes = indexById(schemes, defineScheme, 'SCHEME_DUPLICATE');
   }
 
   list(): readonly Scheme[] {
@@ -47,8 +49,7 @@ export class BackendRegistry {
   readonly #backends: ReadonlyMap<string, Backend>;
 
   constructor(@multiInject(BACKEND) @optional() backends: readonly Backend[] = []) {
-    for (const backend of backends) checkBackend(backend);
-    this.#backends = indexById(backends, 'BACKEND_DUPLICATE');
+    this.#backends = indexById(backends, checkedBackend, 'BACKEND_DUPLICATE');
   }
 
   list(): readonly Backend[] {
@@ -93,12 +94,14 @@ export class LowbitKv {
     plan: Plan,
     options: CreateCacheOptions & { readonly backend?: string },
   ): Promise<Cache> {
-    return createCache(plan, this.backends.get(options.backend ?? 'reference'), options);
+    const { backend = 'reference', ...rest } = options;
+    return createCache(plan, this.backends.get(backend), rest);
   }
 }
 
 /** Registers schemes and backends. Throws SCHEME_INVALID, SPEC_VERSION_UNSUPPORTED, *_DUPLICATE or BACKEND_INVALID. */
 export function createLowbitKv(options: LowbitKvOptions = {}): LowbitKv {
+  checkOptions('createLowbitKv', options, ['schemes', 'backends']);
   const container = new Container();
   container.bind(SchemeRegistry).toSelf().inSingletonScope();
   container.bind(BackendRegistry).toSelf().inSingletonScope();
@@ -111,43 +114,20 @@ export function createLowbitKv(options: LowbitKvOptions = {}): LowbitKv {
   return container.get(LowbitKv);
 }
 
-function checkBackend(backend: Backend): void {
-  const label = JSON.stringify(backend.id);
-  if (backend.specVersion !== 1) {
-    throw new LowbitKvError('SPEC_VERSION_UNSUPPORTED', {
-      message: `backend ${label} has another specVersion`,
-      value: backend.specVersion,
-      valid: [1],
-      next: 'Install the version of the backend package that matches this core, or update core.',
-    });
-  }
-  const missing = ['probe', 'supports', 'createStore'].filter(
-    (name) => typeof backend[name as keyof Backend] !== 'function',
-  );
-  if (
-    typeof backend.id !== 'string' ||
-    !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(backend.id) ||
-    missing.length > 0
-  ) {
-    throw new LowbitKvError('BACKEND_INVALID', {
-      message:
-        missing.length > 0
-          ? `backend ${label} lacks ${missing.join(', ')}`
-          : 'a backend id is not valid',
-      value: missing.length > 0 ? missing : backend.id,
-      valid:
-        'an object that satisfies the Backend interface, its id lower-case words joined by hyphens',
-      next: 'Pass what the backend package exports for this purpose.',
-    });
-  }
+function checkedBackend(backend: Backend): Backend {
+  checkBackend(backend);
+  return backend;
 }
 
+/** Checks each item and files it under its id; an error says what is registered already. */
 function indexById<T extends { readonly id: string }>(
   items: readonly T[],
+  check: (item: T) => T,
   duplicate: ErrorCode,
 ): Map<string, T> {
   const map = new Map<string, T>();
-  for (const item of items) {
+  for (const given of items) {
+    const item = listing(map, () => check(given));
     if (map.has(item.id)) {
       throw new LowbitKvError(duplicate, {
         message: 'two entries have the same id',
@@ -161,13 +141,33 @@ function indexById<T extends { readonly id: string }>(
   return map;
 }
 
+/** Adds the ids registered so far to what an error says about its place. */
+function listing<T>(map: ReadonlyMap<string, unknown>, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!LowbitKvError.is(error) || map.size === 0) throw error;
+    const { code, value, valid, next } = error;
+    throw new LowbitKvError(code, {
+      message: error.summary,
+      value,
+      ...(valid === undefined ? {} : { valid }),
+      next,
+      where: { ...error.where, registered: [...map.keys()] },
+      cause: error,
+    });
+  }
+}
+
 function lookUp<T>(map: ReadonlyMap<string, T>, id: string, code: ErrorCode, next: string): T {
   const found = map.get(id);
   if (found !== undefined) return found;
+  const known = [...map.keys()];
+  const guess = suggestion(id, known);
   throw new LowbitKvError(code, {
     message: 'nothing is registered under this id',
     value: id,
-    valid: [...map.keys()],
-    next,
+    valid: known,
+    next: guess === undefined ? next : `${guess} ${next}`,
   });
 }

@@ -1,0 +1,31 @@
+/**
+ * Checks of option objects that are too hot, or too small, for a schema.
+ */
+import { LowbitKvError } from './errors.js';
+import { suggestion } from './suggest.js';
+
+/** Throws OPTION_INVALID unless the value is an integer of at least `minimum`. */
+export function checkCount(name: string, value: unknown, minimum: number): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum) return value;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: `${name} is not valid`,
+    value,
+    valid: `an integer of at least ${minimum}`,
+    next: 'Correct the option.',
+    where: { field: name },
+  });
+}
+
+/** Throws OPTION_INVALID for a field that `known` does not list: a misspelt option must not be ignored. */
+export function checkOptions(what: string, options: object, known: readonly string[]): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: `${what} has no option ${JSON.stringify(name)}`,
+      value: name,
+      valid: known,
+      next: suggestion(name, known) ?? 'Remove it, or correct its name.',
+      where: { field: name },
+    });
+  }
+}

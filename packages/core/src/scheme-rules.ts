@@ -1,0 +1,154 @@
+/**
+ * Cross-field rules of a scheme that a shape alone cannot say.
+ */
+import { LowbitKvError } from './errors.js';
+import type { CalibrationValue, QuantizedTensorScheme, TensorScheme } from './scheme.js';
+import type { SchemeData } from './scheme-schema.js';
+
+type Refuse = (part: string, value: unknown, valid: string) => never;
+
+/** Throws SCHEME_INVALID for the first rule that a well-formed scheme breaks. */
+export function checkSchemeRules(scheme: SchemeData, label: string): void {
+  const quantized: QuantizedTensorScheme[] = [];
+  for (const [field, spec] of tensorsOf(scheme)) {
+    if (spec === undefined || spec.bits === 16) continue;
+    const refuse: Refuse = (part, value, valid) =>
+      refuseField(label, `${field}.${part}`, value, valid);
+    checkGroups(spec, refuse);
+    checkQuantizer(spec, refuse);
+    checkBands(spec, refuse);
+    if (field.endsWith('value') && spec.stage !== undefined)
+      refuse('stage', spec.stage, 'absent: values carry no rotary embedding');
+    for (const [i, step] of (spec.transforms ?? []).entries()) {
+      if ('clamp' in step && step.clamp[0] > step.clamp[1])
+        refuse(`transforms[${i}].clamp`, step.clamp, '[smallest, largest]');
+    }
+    quantized.push(spec);
+  }
+  for (const [i, override] of (scheme.overrides ?? []).entries()) {
+    if (override.key === undefined && override.value === undefined)
+      refuseField(label, `overrides[${i}]`, override, 'an override of key, value or both');
+  }
+  checkCalibration(scheme, quantized, label);
+}
+
+function tensorsOf(scheme: SchemeData): [string, TensorScheme | undefined][] {
+  const tensors: [string, TensorScheme | undefined][] = [
+    ['key', scheme.key],
+    ['value', scheme.value],
+  ];
+  for (const [i, override] of (scheme.overrides ?? []).entries()) {
+    tensors.push([`overrides[${i}].key`, override.key], [`overrides[${i}].value`, override.value]);
+  }
+  return tensors;
+}
+
+function checkGroups({ groups, window, outliers }: QuantizedTensorScheme, refuse: Refuse): void {
+  if (groups.along === 'vector') {
+    if (groups.scope === 'allHeads' && outliers?.kind !== 'bands')
+      refuse('groups.scope', 'allHeads', 'head (allHeads is for outlier bands)');
+    return;
+  }
+  if (groups.along === 'channels') return;
+  if (groups.size % 8 !== 0) {
+    refuse(
+      'groups.size',
+      groups.size,
+      'a multiple of 8 for groups along tokens, so that a group fills whole bytes',
+    );
+  }
+  if (window.flush % groups.size !== 0) {
+    refuse(
+      'window.flush',
+      window.flush,
+      `a multiple of the group size ${groups.size} (groups run along tokens)`,
+    );
+  }
+}
+
+function checkQuantizer(spec: QuantizedTensorScheme, refuse: Refuse): void {
+  const { quantizer, bits, parameters, outliers } = spec;
+  const { mode, codes } = quantizer;
+  if (mode !== 'symmetric' && parameters.zero === undefined)
+    refuse('parameters.zero', undefined, `a type, because ${mode} groups store a zero`);
+  if (mode === 'symmetric' && parameters.zero !== undefined)
+    refuse('parameters.zero', parameters.zero, 'absent: symmetric groups store no zero');
+  if (codes === 'signmag' && bits < 2) refuse('bits', bits, 'at least 2 for sign and magnitude');
+  if (mode === 'hybrid' && quantizer.asymmetricBits > bits)
+    refuse('quantizer.asymmetricBits', quantizer.asymmetricBits, `at most bits = ${bits}`);
+  if (typeof codes === 'object' && codes.levels.length > 2 ** bits)
+    refuse('quantizer.codes.levels', codes.levels.length, `at most 2^bits = ${2 ** bits} levels`);
+  if (codes === 'midRise' && outliers?.kind !== 'bands')
+    refuse('quantizer.codes', 'midRise', 'only together with outlier bands');
+}
+
+function checkBands({ bits, groups, quantizer, outliers }: QuantizedTensorScheme, refuse: Refuse) {
+  if (outliers?.kind !== 'bands') return;
+  const { outer, middle, inner } = outliers.shares;
+  if (Math.abs(outer + middle + inner - 1) > 1e-9)
+    refuse('outliers.shares', outliers.shares, 'shares that add up to 1');
+  if (groups.along !== 'vector')
+    refuse('groups.along', groups.along, 'vector, when there are outlier bands');
+  if (bits !== 4)
+    refuse('bits', bits, '4, when there are outlier bands: the dense slot is a nibble');
+  if (quantizer.codes !== 'midRise' && quantizer.codes !== 'uniform') {
+    refuse(
+      'quantizer',
+      quantizer,
+      'symmetric midRise or asymmetric uniform, when there are outlier bands',
+    );
+  }
+}
+
+function checkCalibration(
+  { calibration }: SchemeData,
+  tensors: readonly QuantizedTensorScheme[],
+  label: string,
+): void {
+  const usesStatistics = tensors.some((spec) =>
+    (spec.transforms ?? []).some((step) => 'statisticsTokens' in step),
+  );
+  const needed = new Set(tensors.flatMap(calibratedValues));
+  const measured = calibration.kind === 'offline' ? calibration.values : [];
+  for (const value of needed) {
+    if (!measured.includes(value))
+      refuseField(label, 'calibration', calibration, `offline with ${[...needed].join(' and ')}`);
+  }
+  for (const value of measured) {
+    if (value !== 'levels' && !needed.has(value))
+      refuseField(label, 'calibration.values', measured, `no ${value}: nothing uses them`);
+  }
+  if (calibration.kind !== 'offline' && usesStatistics !== (calibration.kind === 'prefill')) {
+    refuseField(
+      label,
+      'calibration.kind',
+      calibration.kind,
+      usesStatistics
+        ? 'prefill, because a transform takes statistics from the sequence'
+        : 'none or offline: no transform takes statistics from the sequence',
+    );
+  }
+}
+
+/** What a tensor takes from offline calibration. */
+function calibratedValues({ outliers, transforms, quantizer }: QuantizedTensorScheme) {
+  const values: CalibrationValue[] = outliers?.kind === 'bands' ? ['thresholds'] : [];
+  if (typeof quantizer.codes === 'object' && quantizer.codes.scaledBy === 'calibrated')
+    values.push('levels');
+  for (const step of transforms ?? []) {
+    if (!('scope' in step) || step.scope !== 'model') continue;
+    if (step.kind === 'channelScale') values.push('channelFactors');
+    else values.push(step.kind === 'channelMean' ? 'channelMeans' : 'channelOrder');
+  }
+  return values;
+}
+
+function refuseField(label: string, field: string, value: unknown, valid: string): never {
+  throw new LowbitKvError('SCHEME_INVALID', {
+    message: `${label}: ${field} does not fit the rest`,
+    value,
+    valid,
+    next: 'Correct the scheme.',
+    where: { field },
+  });
+}
