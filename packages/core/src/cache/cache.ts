@@ -3,15 +3,16 @@
  */
 import type { AttentionResult, BlockStore, PageCounts } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
+import { checkCount, checkOptions } from '../options.js';
 import type { Plan } from '../plan/plan.js';
 import type { Tensor } from '../tensor.js';
-import { checkCount } from './capacity.js';
 import { type ExportedBlock, exportBlocks, type MaterializedLayer, materialize } from './export.js';
 import { PagePool } from './page-pool.js';
 import { Sequence } from './sequence.js';
 import { readSnapshot, writeSnapshot } from './snapshot.js';
 import { type CacheStats, collectStats } from './stats.js';
 import {
+  ATTEND_OPTIONS,
   type AttendOptions,
   attendSequences,
   checkQuery,
@@ -21,6 +22,7 @@ import {
   type StepHost,
 } from './step.js';
 import { type TensorState, toSpan, truncateState } from './tensor-state.js';
+import { checkTruncation } from './truncate.js';
 
 export interface CacheOptions {
   /** Newest tokens that are always still f16, so that they can be taken back exactly. Default 0. */
@@ -50,7 +52,13 @@ export class Cache {
     options: Required<CacheOptions>,
   ) {
     this.plan = plan;
-    this.#host = { plan, store, pools: counts.map((count) => new PagePool(count)), ...options };
+    this.#host = {
+      plan,
+      store,
+      pools: counts.map((count) => new PagePool(count)),
+      ...options,
+      check: () => this.#check(),
+    };
   }
 
   /** An empty sequence. */
@@ -64,23 +72,35 @@ export class Cache {
   /** Starts a step over some sequences. Throws OUT_OF_PAGES before any work when the pool cannot hold its result. */
   step(entries: readonly StepEntry[]): Step {
     this.#check();
-    for (const { sequence } of entries) this.#own(sequence);
+    if (!Array.isArray(entries)) {
+      throw new LowbitKvError('OPTION_INVALID', {
+        message: 'a step takes a list of entries',
+        value: typeof entries,
+        valid: '[{ sequence, tokens }, ...]',
+        next: 'Pass one entry per sequence.',
+      });
+    }
+    for (const entry of entries) this.#own(entry?.sequence);
     return new Step(this.#host, entries);
   }
 
   /** One step without attention: K and V of every layer, `[rows, kvHeads, headDim]`. */
   async append(entries: readonly StepEntry[], layers: readonly LayerInput[]): Promise<void> {
-    if (layers.length !== this.plan.layers.length) {
+    if (!Array.isArray(layers) || layers.length !== this.plan.layers.length) {
       throw new LowbitKvError('TENSOR_INVALID', {
         message: 'append needs K and V of every layer',
-        value: layers.length,
-        valid: `${this.plan.layers.length} layers`,
+        value: Array.isArray(layers) ? layers.length : typeof layers,
+        valid: `an array of ${this.plan.layers.length} layers`,
         next: 'Pass one { key, value } per layer of the geometry.',
       });
     }
     const step = this.step(entries);
-    for (const [layer, { key, value }] of layers.entries()) step.append(layer, key, value);
-    await step.commit();
+    try {
+      for (const [layer, input] of layers.entries()) step.append(layer, input?.key, input?.value);
+      await step.commit();
+    } finally {
+      step.abandon();
+    }
   }
 
   /** Attention over committed tokens; `queries` (default 1 each) are aligned to the end of each sequence. */
@@ -91,6 +111,7 @@ export class Cache {
     options: AttendOptions = {},
   ): AttentionResult {
     this.#check();
+    checkOptions('attend', options, ATTEND_OPTIONS);
     const layerPlan = layerOf(this.plan, layer);
     const view = (state: TensorState) => ({
       spans: state.entries.map(toSpan),
@@ -125,30 +146,7 @@ export class Cache {
     this.#check();
     this.#own(sequence).check('truncate');
     const cut = checkCount('length', length, 0);
-    const refuse = (message: string, valid: string): never => {
-      throw new LowbitKvError('TRUNCATE_INVALID', {
-        message,
-        value: length,
-        valid,
-        next: 'Keep more tokens, or create the cache with `rollback` as large as the tokens you take back.',
-      });
-    };
-    if (cut > sequence.length)
-      refuse('a sequence cannot be truncated to more than its length', `0 to ${sequence.length}`);
-    for (const [index, pageClass] of this.plan.classes.entries()) {
-      const window = pageClass.slidingWindow;
-      if (window === null) continue;
-      const oldest = Math.max(window.sinks, cut - window.size);
-      const held = (sequence.states[index] as TensorState).entries.find(
-        (entry) => entry.position + entry.count > window.sinks,
-      );
-      const first = Math.max(window.sinks, held?.position ?? sequence.length);
-      if (oldest < cut && oldest < first)
-        refuse(
-          'the sliding window has evicted tokens that would be visible',
-          `0, or at least ${first + window.size}`,
-        );
-    }
+    checkTruncation(this.plan, sequence, cut);
     const results = sequence.states.map((state) => truncateState(state, cut));
     for (const [index, { dropped }] of results.entries()) {
       for (const entry of dropped) this.#host.pools[index]?.release(entry.kind, entry.page);
@@ -220,11 +218,10 @@ export class Cache {
   ): Promise<ExportedBlock[]> {
     this.#check();
     this.#own(sequence).check('export');
-    return exportBlocks(
-      this.#host.store,
-      layerOf(this.plan, layer)[tensor],
-      layer,
-      sequence.states,
+    const { store } = this.#host;
+    const { states } = sequence;
+    return this.#holding([sequence], () =>
+      exportBlocks(store, layerOf(this.plan, layer)[tensor], layer, states),
     );
   }
 
@@ -232,14 +229,16 @@ export class Cache {
   async materialize(sequence: Sequence, layer: number): Promise<MaterializedLayer> {
     this.#check();
     this.#own(sequence).check('materialize');
-    return materialize(this.#host.store, layerOf(this.plan, layer), sequence.states);
+    const { store } = this.#host;
+    const { states } = sequence;
+    return this.#holding([sequence], () => materialize(store, layerOf(this.plan, layer), states));
   }
 
   /** One self-describing container with sequences and their pages; shared pages once. */
   async snapshot(sequences: readonly Sequence[]): Promise<Uint8Array> {
     this.#check();
     for (const sequence of sequences) this.#own(sequence).check('snapshot');
-    return writeSnapshot(this.plan, this.#host.store, sequences);
+    return this.#holding(sequences, () => writeSnapshot(this.plan, this.#host.store, sequences));
   }
 
   /** Sequences of a snapshot, in order. Throws SNAPSHOT_INVALID, SNAPSHOT_MISMATCH or OUT_OF_PAGES; nothing changes then. */
@@ -267,6 +266,17 @@ export class Cache {
     for (const sequence of this.#sequences) sequence.disposed = true;
     this.#sequences.clear();
     this.#host.store.dispose();
+  }
+
+  /** Keeps the pages of sequences from being written or given away while they are read. */
+  async #holding<T>(sequences: readonly Sequence[], read: () => Promise<T>): Promise<T> {
+    const held = sequences.map((sequence) => sequence.states);
+    for (const states of held) this.#retainStates(states);
+    try {
+      return await read();
+    } finally {
+      for (const states of held) this.#releaseStates(states);
+    }
   }
 
   #releaseStates(states: readonly TensorState[]): void {

@@ -39,6 +39,10 @@ export interface StepPlan {
 /** Plans one tensor of one sequence; work is added to `work`. */
 export function planStep(request: StepRequest, work: WorkList): StepPlan {
   const { pageClass, state, length, newTokens, firstRow } = request;
+  if (newTokens === 0) {
+    const { entries, statistics } = state;
+    return { next: state, view: { spans: entries.map(toSpan), statistics }, released: [] };
+  }
   const newLength = length + newTokens;
   const released: HeldPage[] = [];
   const firstTail = tailStart(state, pageClass);
@@ -100,17 +104,13 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
       ? entries.map(toSpan)
       : [
           ...state.entries.map(toSpan),
-          ...(newTokens === 0
-            ? []
-            : [
-                {
-                  source: 'input' as const,
-                  page: -1,
-                  slot: firstRow,
-                  count: newTokens,
-                  position: length,
-                },
-              ]),
+          {
+            source: 'input' as const,
+            page: -1,
+            slot: firstRow,
+            count: newTokens,
+            position: length,
+          },
         ];
   const kept = evict(entries, request, newLength, released);
   return { next: { entries: kept, statistics }, view: { spans, statistics }, released };
@@ -132,18 +132,22 @@ function takeStatistics(
   return page;
 }
 
-/** Drops runs that no later query can see, and trims none: pages go as a whole. */
+/**
+ * Drops runs that no later query can see, and trims none: pages go as a whole. The f16 tail of a packed tensor stays
+ * until it is packed, so that what is packed does not depend on how tokens were split into steps.
+ */
 function evict(
   entries: readonly Entry[],
   request: StepRequest,
   newLength: number,
   released: HeldPage[],
 ): Entry[] {
-  const window = request.pageClass.slidingWindow;
+  const { slidingWindow: window, flush, sinks } = request.pageClass;
   if (window === null) return entries as Entry[];
   const oldest = newLength - window.size - request.rollback;
   return entries.filter((entry) => {
-    const gone = endOf(entry) <= oldest && entry.position >= window.sinks;
+    const inTail = flush > 0 && entry.kind === 'window' && entry.position >= sinks;
+    const gone = !inTail && endOf(entry) <= oldest && entry.position >= window.sinks;
     if (gone) released.push({ kind: entry.kind, page: entry.page });
     return !gone;
   });

@@ -9,13 +9,14 @@ import type {
   TensorWork,
 } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
+import { checkCount, checkOptions } from '../options.js';
 import type { LayerPlan, Plan } from '../plan/plan.js';
 import { checkTensor, isHostTensor, type Tensor } from '../tensor.js';
-import { checkCount } from './capacity.js';
 import { checkedBits } from './finite.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import { planStep, type StepPlan, type WorkList } from './plan-step.js';
 import type { Sequence } from './sequence.js';
+import { heldFrom } from './tensor-state.js';
 
 export interface StepEntry {
   readonly sequence: Sequence;
@@ -36,6 +37,8 @@ export interface StepHost {
   readonly pools: readonly PagePool[];
   readonly rollback: number;
   readonly nonFinite: 'error' | 'mask';
+  /** Throws CACHE_DISPOSED once the cache is disposed. */
+  readonly check: () => void;
 }
 
 export class Step {
@@ -126,11 +129,11 @@ export class Step {
    */
   append(layer: number, key: Tensor, value: Tensor): void {
     this.#requireOpen('append');
-    const layerPlan = this.#layer(layer);
-    if (this.#inputs[layer] !== undefined)
-      this.#refuse('append was called twice for a layer', layer, 'each layer once');
-    const { kvHeads, keyHeadDim, valueHeadDim } = layerPlan.geometry;
     try {
+      const layerPlan = this.#layer(layer);
+      if (this.#inputs[layer] !== undefined)
+        this.#refuse('append was called twice for a layer', layer, 'each layer once');
+      const { kvHeads, keyHeadDim, valueHeadDim } = layerPlan.geometry;
       checkTensor('key', key, [this.#newTokens, kvHeads, keyHeadDim], layer);
       checkTensor('value', value, [this.#newTokens, kvHeads, valueHeadDim], layer);
       const input = {
@@ -174,6 +177,7 @@ export class Step {
       options.queries,
     );
     checkQuery(query, layerPlan, sequences);
+    checkOptions('attend', options, ATTEND_OPTIONS);
     try {
       return this.#host.store.attend({
         layer,
@@ -206,6 +210,7 @@ export class Step {
     this.#state = 'settling';
     try {
       await this.#host.store.settle();
+      this.#host.check();
     } catch (error) {
       this.#close('abandoned');
       throw error;
@@ -256,6 +261,7 @@ export class Step {
   }
 
   #requireOpen(action: string): void {
+    this.#host.check();
     if (this.#state === 'open') return;
     this.#refuse(`cannot ${action}: the step is ${this.#state}`, this.#state, 'an open step');
   }
@@ -281,6 +287,8 @@ export function layerOf(plan: Plan, layer: number): LayerPlan {
     next: 'Use the layer numbers of the geometry.',
   });
 }
+
+export const ATTEND_OPTIONS = ['logSumExp', 'queries'] as const;
 
 /** Adds query offsets; checks the counts. */
 export function attendSequences(
@@ -313,12 +321,14 @@ export function attendSequences(
   });
 }
 
-/** Checks the shape of Q against the number of queries. */
+/** Checks the shape of Q against the number of queries, and that what they see is still held. */
 export function checkQuery(
   query: Tensor,
   layer: LayerPlan,
   sequences: readonly AttendSequence[],
 ): void {
+  for (const [i, sequence] of sequences.entries())
+    checkVisible(layer.geometry.slidingWindow, sequence, i);
   const total = sequences.reduce((sum, sequence) => sum + sequence.queries, 0);
   checkTensor(
     'query',
@@ -326,4 +336,23 @@ export function checkQuery(
     [total, layer.geometry.queryHeads, layer.geometry.keyHeadDim],
     layer.layer,
   );
+}
+
+/** A sliding window evicts what the next query cannot see; queries further back may see more than is left. */
+function checkVisible(
+  window: LayerPlan['geometry']['slidingWindow'],
+  { key, value, length, queries }: AttendSequence,
+  index: number,
+): void {
+  if (window === null || queries === 0) return;
+  const oldest = Math.max(window.sinks, length - queries - window.size + 1);
+  const held = Math.max(heldFrom(key.spans, length), heldFrom(value.spans, length));
+  if (oldest >= length || held <= oldest) return;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: 'the sliding window has evicted tokens that the first queries would see',
+    value: queries,
+    valid: `at most ${length - held - window.size + 1} queries`,
+    next: 'Attend in the step that appends the tokens, or create the cache with `rollback`.',
+    where: { sequence: index },
+  });
 }

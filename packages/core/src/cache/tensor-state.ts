@@ -47,6 +47,21 @@ export function toSpan(entry: Entry): Span {
   };
 }
 
+/** First position of the unbroken run of tokens that ends before `end`; `end` when the token before it is missing. */
+export function heldFrom(
+  runs: readonly { readonly position: number; readonly count: number }[],
+  end: number,
+): number {
+  let first = end;
+  for (let i = runs.length - 1; i >= 0; i--) {
+    const { position, count } = runs[i] as { position: number; count: number };
+    if (position >= first) continue;
+    if (position + count < first) break;
+    first = position;
+  }
+  return first;
+}
+
 /** Tokens held: visible, or not yet evicted. */
 export function tokensHeld(state: TensorState): number {
   return state.entries.reduce((sum, entry) => sum + entry.count, 0);
