@@ -19,6 +19,8 @@ export function quantizeAsymmetric(
   zeros: Uint16Array,
 ): void {
   const table = f16DecodeTable();
+  // A local copy stays a constant when bundled.
+  const rounder = ROUNDER;
   const largestCode = 2 ** bits - 1;
   const step = Math.fround(1 / largestCode);
   for (let group = 0, first = 0; group < groups; group++, first += size) {
@@ -45,7 +47,7 @@ export function quantizeAsymmetric(
       continue;
     }
     for (let i = first; i < end; i++) {
-      const code = Math.fround((values[i] as number) - zero) / scale + ROUNDER - ROUNDER;
+      const code = Math.fround((values[i] as number) - zero) / scale + rounder - rounder;
       // biome-ignore lint/complexity/useMathMinMax: a NaN must become 0
       codes[i] = code > largestCode ? largestCode : code > 0 ? code : 0;
     }

@@ -6,7 +6,8 @@ import { f16DecodeTable } from '../float16.js';
 import type { BlockLayout, ParameterName } from '../plan/layout.js';
 import { type BandThresholds, decodeMidRise, decodeOuter, decodeShifted } from './bands.js';
 import { unpackCodes } from './bits.js';
-import { type PackedTensorPlan, readEndOffset, readU16 } from './encode.js';
+import type { PackedTensorPlan } from './encode.js';
+import { readEndOffset, readU16 } from './page-bytes.js';
 
 /**
  * Values of `count` tokens of one head from slot `slot` on, written to `destination` as `[count, headDim]` starting at

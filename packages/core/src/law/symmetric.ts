@@ -21,6 +21,8 @@ export function quantizeSymmetric(
   scales: Uint16Array,
 ): void {
   const table = f16DecodeTable();
+  // A local copy stays a constant when bundled.
+  const rounder = ROUNDER;
   const half = 2 ** (bits - 1);
   const lowest = set === 'signmag' ? 1 - half : -half;
   const highest = half - 1;
@@ -46,7 +48,7 @@ export function quantizeSymmetric(
       continue;
     }
     for (let i = first; i < end; i++) {
-      const code = (values[i] as number) / scale + ROUNDER - ROUNDER;
+      const code = (values[i] as number) / scale + rounder - rounder;
       codes[i] =
         (code > highest ? highest : code > lowest ? code : code <= lowest ? lowest : 0) & mask;
     }

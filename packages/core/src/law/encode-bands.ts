@@ -1,0 +1,136 @@
+/**
+ * Encodes tokens with outlier bands into a packed page: dense nibbles, parameters per vector, sparse bytes.
+ */
+import { LowbitKvError } from '../errors.js';
+import { type BlockLayout, outliersPerVector, type ParameterName } from '../plan/layout.js';
+import {
+  type BandParameters,
+  type BandThresholds,
+  emptyBandParameters,
+  MIDDLE,
+  OUTER,
+  quantizeBands,
+} from './bands.js';
+import { packCodes } from './bits.js';
+import type { PackedTensorPlan } from './encode.js';
+import { readEndOffset, writeEndOffset, writeU16 } from './page-bytes.js';
+import { loadValues } from './tile.js';
+
+/** See encodeTokens. Throws OUTLIER_CAPACITY. */
+export function encodeBands(
+  plan: PackedTensorPlan,
+  tokens: Uint16Array,
+  count: number,
+  reciprocals: Uint16Array | null,
+  page: Uint8Array,
+  slot: number,
+): void {
+  const { layout, scheme } = plan;
+  const { heads, headDim, parametersShared } = layout;
+  const middle = scheme.quantizer.codes === 'midRise' ? 'midRise' : 'uniform';
+  const edges = plan.calibration?.thresholds as BandThresholds;
+  const vectorHeads = parametersShared ? heads : 1;
+  const vector = new Float32Array(vectorHeads * headDim);
+  const nibbles = new Uint8Array(vector.length);
+  const bands = new Uint8Array(vector.length);
+  const fifthBits = new Uint8Array(vector.length);
+  const parameters = emptyBandParameters();
+  for (let token = 0; token < count; token++) {
+    const at = slot + token;
+    for (let head = 0; head < heads; head += vectorHeads) {
+      // Heads that share a vector are one wide head.
+      const source = {
+        tokens,
+        heads: heads / vectorHeads,
+        headDim: vector.length,
+        first: token,
+        count: 1,
+        head: head / vectorHeads,
+        channelMajor: false,
+      };
+      loadValues(source, reciprocals, vector);
+      quantizeBands(vector, edges, middle, nibbles, bands, fifthBits, parameters);
+      const parameterBase = parametersShared ? heads * layout.headBytes : head * layout.headBytes;
+      for (const plane of layout.parameters) {
+        writeU16(
+          page,
+          parameterBase + plane.offset + 2 * at,
+          bandParameter(parameters, plane.name),
+        );
+      }
+      for (let part = 0; part < vectorHeads; part++) {
+        const base = (head + part) * layout.headBytes;
+        const first = part * headDim;
+        packCodes(
+          nibbles,
+          first,
+          headDim,
+          4,
+          page,
+          base + layout.codes.offset + at * layout.codes.rowBytes,
+        );
+        writeOutliers(plan, page, base, at, {
+          head: head + part,
+          first,
+          nibbles,
+          bands,
+          fifthBits,
+        });
+      }
+    }
+  }
+}
+
+interface VectorOutliers {
+  readonly head: number;
+  readonly first: number;
+  readonly nibbles: Uint8Array;
+  readonly bands: Uint8Array;
+  readonly fifthBits: Uint8Array;
+}
+
+/** Appends the sparse bytes of one token of one head: index | outer << 6 | fifth bit << 7, and its end offsets. */
+function writeOutliers(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  base: number,
+  at: number,
+  vector: VectorOutliers,
+): void {
+  const { layout } = plan;
+  const { endOffsets, entries } = layout.sparse as NonNullable<BlockLayout['sparse']>;
+  let end = at === 0 ? 0 : readEndOffset(page, base, layout, at * endOffsets.chunks - 1);
+  const limit = Math.floor(entries.capacity / layout.blockTokens);
+  const start = end;
+  for (let chunk = 0; chunk < endOffsets.chunks; chunk++) {
+    const width = Math.min(64, layout.headDim - chunk * 64);
+    for (let index = 0; index < width; index++) {
+      const i = vector.first + chunk * 64 + index;
+      const band = vector.bands[i] as number;
+      if (band === MIDDLE) continue;
+      if (end - start === limit) refuseOutliers(plan, vector, limit);
+      page[base + entries.offset + end++] =
+        index | (band === OUTER ? 64 : 0) | ((vector.fifthBits[i] as number) << 7);
+    }
+    writeEndOffset(page, base, layout, at * endOffsets.chunks + chunk, end);
+  }
+}
+
+function refuseOutliers(plan: PackedTensorPlan, vector: VectorOutliers, limit: number): never {
+  const { headDim } = plan.layout;
+  const found = vector.bands
+    .subarray(vector.first, vector.first + headDim)
+    .reduce((n, band) => n + (band === MIDDLE ? 0 : 1), 0);
+  const reserve = plan.scheme.outliers?.kind === 'bands' ? plan.scheme.outliers.storage.reserve : 0;
+  throw new LowbitKvError('OUTLIER_CAPACITY', {
+    message: 'a vector has more outliers than there is room for',
+    value: found,
+    valid: `at most ${limit} of ${outliersPerVector(headDim, 64)} elements (reserve ${reserve} per 64 channels)`,
+    next: 'Raise outliers.storage.reserve to 64, or calibrate the thresholds on data like this.',
+    where: { tensor: plan.tensor, head: vector.head },
+  });
+}
+
+function bandParameter(parameters: BandParameters, name: ParameterName): number {
+  return parameters[name as keyof BandParameters];
+}
