@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { schemeJsonSchema } from '../src/index.js';
 import { blockParts } from './block-examples.js';
+import { errorParts } from './error-examples.js';
 import { fillParts } from './generated-parts.js';
 import { snapshotParts } from './snapshot-example.js';
 
@@ -21,6 +22,7 @@ export async function generatedDocuments(): Promise<GeneratedDocument[]> {
   });
   return [
     filled('block-format.md', new Map([...blockParts(), ...snapshotParts()])),
+    filled('errors.md', await errorParts()),
     {
       path: path('scheme.schema.json'),
       text: `${JSON.stringify(schemeJsonSchema(), null, 2)}\n`,
