@@ -36,9 +36,12 @@ export class AsymmetricGroups {
   }
 }
 
-/** Parameters of consecutive groups of `size` f16 values. False, and nothing of use, when a value is not finite. */
+/**
+ * Parameters of consecutive groups of `size` f16 values, two to a word of `tile`. False, and nothing of use, when a value
+ * is not finite.
+ */
 export function measureAsymmetric(
-  tile: Uint16Array,
+  tile: Uint32Array,
   groups: number,
   size: number,
   bits: 2 | 4,
@@ -47,24 +50,30 @@ export function measureAsymmetric(
   const table = f16DecodeTable();
   const { scales, zeros, origins, inverses } = result;
   const step = Math.fround(1 / (2 ** bits - 1));
+  const words = size / 2;
   let smallest = 0;
   let largest = 0;
-  for (let group = 0, first = 0; group < groups; group++, first += size) {
-    const end = first + size;
+  for (let group = 0, first = 0; group < groups; group++, first += words) {
+    const end = first + words;
     let minimum = 0x7fff;
     let maximum = -0x8000;
     for (let i = first; i < end; i++) {
-      const value = ((tile[i] as number) << 16) >> 16;
-      const key = value ^ ((value >> 15) & 0x7fff);
-      // Minimum and maximum without a branch: the sign of the difference is the mask.
-      const below = key - minimum;
+      const word = tile[i] as number;
+      const low = (word << 16) >> 16;
+      const high = word >> 16;
+      const lowKey = low ^ ((low >> 15) & 0x7fff);
+      const highKey = high ^ ((high >> 15) & 0x7fff);
+      // Minimum and maximum without a branch: the sign of a difference is the mask. First the pair, then against the rest.
+      const difference = lowKey - highKey;
+      const swap = difference & (difference >> 31);
+      const below = highKey + swap - minimum;
       minimum += below & (below >> 31);
-      const above = maximum - key;
+      const above = maximum - (lowKey - swap);
       maximum -= above & (above >> 31);
     }
     if (minimum < smallest) smallest = minimum;
     if (maximum > largest) largest = maximum;
-    // Keys are kept here until every chain of dependent roundings can run beside the others.
+    // Parameters come in a loop of their own, so that their long chains of roundings overlap.
     zeros[group] = minimum ^ ((minimum >> 15) & 0x7fff);
     scales[group] = maximum ^ ((maximum >> 15) & 0x7fff);
   }
@@ -82,9 +91,9 @@ export function measureAsymmetric(
   return true;
 }
 
-/** Codes of the groups as bytes: group i starts at `offset + i * stride`. `size` fills whole bytes. */
+/** Codes of the groups as bytes: group i starts at `offset + i * stride`. `size` is a multiple of 4. */
 export function packAsymmetric(
-  tile: Uint16Array,
+  tile: Uint32Array,
   groups: number,
   size: number,
   bits: 2 | 4,
@@ -98,28 +107,31 @@ export function packAsymmetric(
   const rounder = ROUNDER;
   const snapper = SNAPPER;
   const toRounder = ROUNDER - SNAPPER;
-  for (let group = 0, first = 0; group < groups; group++, first += size) {
+  const base = 2 ** bits;
+  const square = base * base;
+  const words = size / 2;
+  for (let group = 0, first = 0; group < groups; group++, first += words) {
     const origin = origins[group] as number;
     const inverse = inverses[group] as number;
-    const end = first + size;
+    const end = first + words;
     let to = offset + group * stride;
-    if (bits === 4) {
-      for (let i = first; i < end; i += 2) {
-        const a = Math.fround((table[tile[i] as number] as number) - origin) * inverse;
-        const b = Math.fround((table[tile[i + 1] as number] as number) - origin) * inverse;
-        page[to++] =
-          (a + snapper + toRounder - rounder + 16 * (b + snapper + toRounder - rounder)) | 0;
-      }
-    } else {
-      for (let i = first; i < end; i += 4) {
-        const a = Math.fround((table[tile[i] as number] as number) - origin) * inverse;
-        const b = Math.fround((table[tile[i + 1] as number] as number) - origin) * inverse;
-        const c = Math.fround((table[tile[i + 2] as number] as number) - origin) * inverse;
-        const d = Math.fround((table[tile[i + 3] as number] as number) - origin) * inverse;
-        const low = a + snapper + toRounder - rounder + 4 * (b + snapper + toRounder - rounder);
-        const high = c + snapper + toRounder - rounder + 4 * (d + snapper + toRounder - rounder);
-        page[to++] = (low + 16 * high) | 0;
-      }
+    for (let i = first; i < end; i += 2) {
+      const low = tile[i] as number;
+      const high = tile[i + 1] as number;
+      const a = Math.fround((table[low & 0xffff] as number) - origin) * inverse;
+      const b = Math.fround((table[low >>> 16] as number) - origin) * inverse;
+      const c = Math.fround((table[high & 0xffff] as number) - origin) * inverse;
+      const d = Math.fround((table[high >>> 16] as number) - origin) * inverse;
+      const codes =
+        a +
+        snapper +
+        toRounder -
+        rounder +
+        base * (b + snapper + toRounder - rounder) +
+        square * (c + snapper + toRounder - rounder + base * (d + snapper + toRounder - rounder));
+      const packed = codes | 0;
+      page[to++] = packed;
+      if (bits === 4) page[to++] = packed >> 8;
     }
   }
 }

@@ -4,6 +4,7 @@
  * o = softmax(cap(scale q.k)) v over the positions a query may see; the log-sum-exp is natural, over the same logits.
  */
 import type { LayerGeometry } from '../geometry.js';
+import { addTile, dotTile, holdsZero } from './attention-kernels.js';
 
 /** Decoded tokens of one kv head: `values` is `[count, headDim]` from element `offset` on. */
 export interface DecodedTile {
@@ -93,11 +94,22 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
       job.length - job.queries + first + Math.floor(row / group),
       geometry.slidingWindow,
     );
+  const position = job.length - job.queries + first;
+  const seen = (tile: DecodedTile) => seenByAll(tile, position, count, geometry.slidingWindow);
   for (const tile of job.key)
-    keyTile(job, tile, rows, tile.transformed ? factored : plain, logits, layout, visible);
+    keyTile(
+      job,
+      tile,
+      seen(tile),
+      rows,
+      tile.transformed ? factored : plain,
+      logits,
+      layout,
+      visible,
+    );
   const sums = softmax(logits, rows, columns);
   const output = new Float64Array(rows * geometry.valueHeadDim);
-  for (const tile of job.value) valueTile(job, tile, rows, logits, output, layout);
+  for (const tile of job.value) valueTile(job, tile, seen(tile), rows, logits, output, layout);
   for (let row = 0; row < rows; row++) {
     const query = first + Math.floor(row / group);
     const { maximum, total } = sums[row] as RowSum;
@@ -113,6 +125,24 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
   }
 }
 
+interface TokenRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Tokens of a tile that each of `count` queries from `position` on sees: no mask is needed for them. */
+function seenByAll(
+  tile: DecodedTile,
+  position: number,
+  count: number,
+  window: LayerGeometry['slidingWindow'],
+): TokenRange {
+  const to = Math.min(tile.count, position + 1 - tile.position);
+  const inSinks = window === null || tile.position + tile.count <= window.sinks;
+  const from = inSinks ? 0 : Math.max(0, position + count - window.size - tile.position);
+  return from < to ? { from, to } : { from: 0, to: 0 };
+}
+
 function columnOf(position: number, layout: Columns): number {
   if (position < layout.sinkColumns) return position;
   return position < layout.firstVisible ? -1 : position - layout.firstVisible + layout.sinkColumns;
@@ -121,28 +151,42 @@ function columnOf(position: number, layout: Columns): number {
 function keyTile(
   job: HeadAttention,
   tile: DecodedTile,
+  seen: TokenRange,
   rows: number,
   query: Float64Array,
   logits: Float64Array,
   layout: Columns,
   visible: (row: number, position: number) => boolean,
 ): void {
-  const { keyHeadDim, scale, softCap } = job.geometry;
-  const { values } = tile;
+  const { keyHeadDim: dim, scale, softCap } = job.geometry;
+  const { columns } = layout;
+  const finish = (dot: number) => {
+    const logit = dot * scale;
+    return softCap === null ? logit : softCap * Math.tanh(logit / softCap);
+  };
+  if (seen.from < seen.to) {
+    const column = columnOf(tile.position + seen.from, layout);
+    const count = seen.to - seen.from;
+    const offset = tile.offset + seen.from * dim;
+    dotTile({ values: tile.values, offset, count, dim, rows, columns, column }, query, logits);
+    for (let row = 0; row < rows; row++) {
+      for (let i = row * columns + column, end = i + count; i < end; i++)
+        logits[i] = finish(logits[i] as number);
+    }
+  }
   for (let token = 0; token < tile.count; token++) {
+    if (token === seen.from) token = seen.to;
+    if (token >= tile.count) break;
     const position = tile.position + token;
     const column = columnOf(position, layout);
     if (column < 0) continue;
-    const from = tile.offset + token * keyHeadDim;
     for (let row = 0; row < rows; row++) {
       if (!visible(row, position)) continue;
       let dot = 0;
-      for (let c = 0, k = from, q = row * keyHeadDim; c < keyHeadDim; c++) {
-        dot += (query[q++] as number) * (values[k++] as number);
+      for (let c = 0, k = tile.offset + token * dim, q = row * dim; c < dim; c++) {
+        dot += (query[q++] as number) * (tile.values[k++] as number);
       }
-      const logit = dot * scale;
-      logits[row * layout.columns + column] =
-        softCap === null ? logit : softCap * Math.tanh(logit / softCap);
+      logits[row * columns + column] = finish(dot);
     }
   }
 }
@@ -175,21 +219,34 @@ function softmax(logits: Float64Array, rows: number, columns: number): RowSum[] 
 function valueTile(
   job: HeadAttention,
   tile: DecodedTile,
+  seen: TokenRange,
   rows: number,
   weights: Float64Array,
   output: Float64Array,
   layout: Columns,
 ): void {
-  const { valueHeadDim } = job.geometry;
+  const { valueHeadDim: dim } = job.geometry;
   const { values } = tile;
+  const { columns } = layout;
   for (let token = 0; token < tile.count; token++) {
+    if (token === seen.from && seen.from < seen.to) {
+      const column = columnOf(tile.position + token, layout);
+      const count = seen.to - seen.from;
+      const offset = tile.offset + token * dim;
+      const run = { values, offset, count, dim, rows, columns, column };
+      // A weight of zero must hide its value, which may be anything: 0 times infinity is NaN.
+      if (!holdsZero(run, weights)) {
+        addTile(run, weights, output);
+        token = seen.to;
+      }
+    }
+    if (token >= tile.count) break;
     const column = columnOf(tile.position + token, layout);
     if (column < 0) continue;
-    const from = tile.offset + token * valueHeadDim;
     for (let row = 0; row < rows; row++) {
-      const weight = weights[row * layout.columns + column] as number;
+      const weight = weights[row * columns + column] as number;
       if (weight === 0) continue;
-      for (let c = 0, v = from, o = row * valueHeadDim; c < valueHeadDim; c++, o++) {
+      for (let c = 0, v = tile.offset + token * dim, o = row * dim; c < dim; c++, o++) {
         output[o] = (output[o] as number) + weight * (values[v++] as number);
       }
     }

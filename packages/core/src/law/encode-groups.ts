@@ -10,7 +10,7 @@ import type { PackedTensorPlan } from './encode.js';
 import { quantizeHybrid } from './hybrid.js';
 import { writeU16 } from './page-bytes.js';
 import { quantizeSymmetric, type SymmetricCodes } from './symmetric.js';
-import { loadBits, loadValues, type TileSource } from './tile.js';
+import { loadPairs, loadValues, type TileSource } from './tile.js';
 
 /** Elements of a tile when groups run along channels: enough groups to keep the processor busy, inside its first cache. */
 const TILE_ELEMENTS = 2048;
@@ -81,15 +81,15 @@ function fusedEncoder(plan: PackedTensorPlan, tileTokens: number): TileEncoder |
   const size = groupSize(layout);
   const packedRow = (headDim * bits) / 8;
   if (scheme.quantizer.mode !== 'asymmetric' || (bits !== 2 && bits !== 4)) return undefined;
-  if ((size * bits) % 8 !== 0) return undefined;
+  if (size % 4 !== 0) return undefined;
   // Groups follow one another in a tile; so must their codes in the page, a row of padding would lie between.
   if (plane.rows === 'tokens' && packedRow !== plane.rowBytes) return undefined;
-  const tile = new Uint16Array(tileTokens * headDim);
-  const measured = new AsymmetricGroups(tile.length / size);
+  const tile = new Uint32Array((tileTokens * headDim) / 2);
+  const measured = new AsymmetricGroups((tileTokens * headDim) / size);
   let plain: TileEncoder | undefined;
   return (source, page, slot) => {
     const groups = (source.count * headDim) / size;
-    loadBits(source, tile);
+    loadPairs(source, tile);
     if (!measureAsymmetric(tile, groups, size, bits, measured)) {
       plain ??= plainEncoder(plan, tileTokens, null);
       plain(source, page, slot);

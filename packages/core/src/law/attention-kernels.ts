@@ -1,0 +1,193 @@
+/**
+ * The two inner loops of attention. Every sum runs in the order of its elements with one accumulator, so results do not
+ * depend on how rows and tokens are blocked; several sums run side by side because one alone waits for each addition.
+ */
+
+/** Where a run of tokens of a tile meets the logits: row r, token i is `logits[r * columns + column + i]`. */
+export interface TileRun {
+  /** `[count, dim]` from element `offset` on. */
+  readonly values: Float32Array;
+  readonly offset: number;
+  readonly count: number;
+  readonly dim: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly column: number;
+}
+
+/** logits = query . values, all rows (`[rows, dim]`) with all tokens. */
+export function dotTile(run: TileRun, query: Float64Array, logits: Float64Array): void {
+  let row = 0;
+  for (; row + 3 <= run.rows; row += 3) dotThreeRows(run, row, query, logits);
+  for (; row < run.rows; row++) dotOneRow(run, row, query, logits);
+}
+
+function dotThreeRows(run: TileRun, row: number, query: Float64Array, logits: Float64Array): void {
+  const { values, dim, columns } = run;
+  const pairs = run.count - (run.count % 2);
+  let to = row * columns + run.column;
+  for (let token = 0; token < pairs; token += 2, to += 2) {
+    let a0 = 0;
+    let a1 = 0;
+    let b0 = 0;
+    let b1 = 0;
+    let c0 = 0;
+    let c1 = 0;
+    let k = run.offset + token * dim;
+    for (let q = row * dim, end = q + dim; q < end; q++, k++) {
+      const k0 = values[k] as number;
+      const k1 = values[k + dim] as number;
+      const qa = query[q] as number;
+      const qb = query[q + dim] as number;
+      const qc = query[q + 2 * dim] as number;
+      a0 += qa * k0;
+      b0 += qb * k0;
+      c0 += qc * k0;
+      a1 += qa * k1;
+      b1 += qb * k1;
+      c1 += qc * k1;
+    }
+    logits[to] = a0;
+    logits[to + 1] = a1;
+    logits[to + columns] = b0;
+    logits[to + columns + 1] = b1;
+    logits[to + 2 * columns] = c0;
+    logits[to + 2 * columns + 1] = c1;
+  }
+  for (let token = pairs; token < run.count; token++) {
+    for (let i = row; i < row + 3; i++) dotOne(run, i, token, query, logits);
+  }
+}
+
+function dotOneRow(run: TileRun, row: number, query: Float64Array, logits: Float64Array): void {
+  const { values, dim } = run;
+  const fours = run.count - (run.count % 4);
+  let to = row * run.columns + run.column;
+  for (let token = 0; token < fours; token += 4, to += 4) {
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
+    let k = run.offset + token * dim;
+    for (let q = row * dim, end = q + dim; q < end; q++, k++) {
+      const x = query[q] as number;
+      a += x * (values[k] as number);
+      b += x * (values[k + dim] as number);
+      c += x * (values[k + 2 * dim] as number);
+      d += x * (values[k + 3 * dim] as number);
+    }
+    logits[to] = a;
+    logits[to + 1] = b;
+    logits[to + 2] = c;
+    logits[to + 3] = d;
+  }
+  for (let token = fours; token < run.count; token++) dotOne(run, row, token, query, logits);
+}
+
+function dotOne(
+  run: TileRun,
+  row: number,
+  token: number,
+  query: Float64Array,
+  logits: Float64Array,
+): void {
+  const { values, dim } = run;
+  let dot = 0;
+  let k = run.offset + token * dim;
+  for (let q = row * dim, end = q + dim; q < end; q++, k++) {
+    dot += (query[q] as number) * (values[k] as number);
+  }
+  logits[row * run.columns + run.column + token] = dot;
+}
+
+/** Whether a weight of the run is zero. */
+export function holdsZero(
+  { rows, columns, column, count }: TileRun,
+  weights: Float64Array,
+): boolean {
+  for (let row = 0; row < rows; row++) {
+    for (let i = row * columns + column, end = i + count; i < end; i++)
+      if (weights[i] === 0) return true;
+  }
+  return false;
+}
+
+/** output (`[rows, dim]`) += weights . values, tokens in order. */
+export function addTile(run: TileRun, weights: Float64Array, output: Float64Array): void {
+  let row = 0;
+  for (; row + 3 <= run.rows; row += 3) addThreeRows(run, row, weights, output);
+  for (; row < run.rows; row++) addOneRow(run, row, weights, output);
+}
+
+function addThreeRows(
+  run: TileRun,
+  row: number,
+  weights: Float64Array,
+  output: Float64Array,
+): void {
+  const { values, dim, columns } = run;
+  const first = row * columns + run.column;
+  const end = first + run.count;
+  // An odd head dim leaves a last channel, which is computed twice and stored once.
+  for (let channel = 0; channel < dim; channel += 2) {
+    const next = channel + 1 < dim ? 1 : 0;
+    const o = row * dim + channel;
+    let a0 = output[o] as number;
+    let a1 = output[o + next] as number;
+    let b0 = output[o + dim] as number;
+    let b1 = output[o + dim + next] as number;
+    let c0 = output[o + 2 * dim] as number;
+    let c1 = output[o + 2 * dim + next] as number;
+    for (let w = first, v = run.offset + channel; w < end; w++, v += dim) {
+      const v0 = values[v] as number;
+      const v1 = values[v + next] as number;
+      const wa = weights[w] as number;
+      const wb = weights[w + columns] as number;
+      const wc = weights[w + 2 * columns] as number;
+      a0 += wa * v0;
+      b0 += wb * v0;
+      c0 += wc * v0;
+      a1 += wa * v1;
+      b1 += wb * v1;
+      c1 += wc * v1;
+    }
+    output[o] = a0;
+    output[o + next] = a1;
+    output[o + dim] = b0;
+    output[o + dim + next] = b1;
+    output[o + 2 * dim] = c0;
+    output[o + 2 * dim + next] = c1;
+  }
+}
+
+function addOneRow(run: TileRun, row: number, weights: Float64Array, output: Float64Array): void {
+  const { values, dim } = run;
+  const first = row * run.columns + run.column;
+  const end = first + run.count;
+  let channel = 0;
+  for (; channel + 4 <= dim; channel += 4) {
+    const o = row * dim + channel;
+    let a = output[o] as number;
+    let b = output[o + 1] as number;
+    let c = output[o + 2] as number;
+    let d = output[o + 3] as number;
+    for (let w = first, v = run.offset + channel; w < end; w++, v += dim) {
+      const weight = weights[w] as number;
+      a += weight * (values[v] as number);
+      b += weight * (values[v + 1] as number);
+      c += weight * (values[v + 2] as number);
+      d += weight * (values[v + 3] as number);
+    }
+    output[o] = a;
+    output[o + 1] = b;
+    output[o + 2] = c;
+    output[o + 3] = d;
+  }
+  for (; channel < dim; channel++) {
+    let sum = output[row * dim + channel] as number;
+    for (let w = first, v = run.offset + channel; w < end; w++, v += dim) {
+      sum += (weights[w] as number) * (values[v] as number);
+    }
+    output[row * dim + channel] = sum;
+  }
+}
