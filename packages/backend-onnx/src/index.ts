@@ -1,2 +1,4 @@
-// Public entry of @lowbit-kv/backend-onnx.
-export {};
+/**
+ * @lowbit-kv/backend-onnx: encoding and attention as ONNX graphs.
+ */
+export { type OnnxBackendOptions, onnxBackend } from './onnx-backend.js';

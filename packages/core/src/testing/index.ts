@@ -31,3 +31,4 @@ export {
   type ReferenceAttentionResult,
   referenceAttention,
 } from './reference-attention.js';
+export * from './tolerances.js';

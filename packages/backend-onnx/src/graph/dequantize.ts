@@ -1,0 +1,124 @@
+/**
+ * Pages of one tensor to f32 tokens, before the inverse transforms: value = scale * level(code) + zero, in f32 with one
+ * rounding.
+ */
+import type { BlockLayout, ParameterName } from '@lowbit-kv/core';
+import { hasBands, type PackedPlan } from '../packed-plan.js';
+import type { Value } from './builder.js';
+import { decodeBands } from './dequantize-bands.js';
+import type { Operations } from './operations.js';
+import { f16Values, headBlocks, numbersAt, signBit, unpackCodes } from './unpack.js';
+
+/** What the caller wants the last two axes to be: keys are multiplied from the channels, values from the tokens. */
+export type Order = 'channels,tokens' | 'tokens,channels';
+
+/** The page inputs of one tensor and their f32 values `[heads, ...order]` over all slots of all pages. */
+export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): Value {
+  const { layout, tensor } = plan;
+  const pages = o.graph.input(
+    `${tensor}_pages`,
+    'uint8',
+    [`${tensor}_pages`, layout.pageBytes],
+    'Canonical blocks.',
+  );
+  const blocks = headBlocks(o, pages, layout);
+  const codes = codesOf(o, blocks, layout);
+  if (hasBands(plan)) return flatten(o, decodeBands(o, plan, pages, blocks, codes), layout, order);
+  const alongTokens = layout.codes.rows === 'channels';
+  return flatten(
+    o,
+    (alongTokens ? decodeAlongTokens : decodeAlongChannels)(o, plan, blocks, codes),
+    layout,
+    order,
+  );
+}
+
+/** `[blocks, heads, rows, codes]`. */
+function codesOf(o: Operations, blocks: Value, layout: BlockLayout): Value {
+  const { heads, codes, bits, blockTokens, headDim } = layout;
+  const bytes = o.slice(blocks, 2, codes.offset, codes.offset + codes.rowCount * codes.rowBytes);
+  const rows = o.reshape(bytes, [0, heads, codes.rowCount, codes.rowBytes]);
+  const count = codes.rows === 'channels' ? blockTokens : headDim;
+  return unpackCodes(o, rows, { ...codes, heads }, count, bits);
+}
+
+/** `[blocks, heads, channels, tokens]` from groups along tokens; parameters lie `[group, channel]`. */
+function decodeAlongTokens(o: Operations, plan: PackedPlan, blocks: Value, codes: Value): Value {
+  const { heads, headDim, blockTokens, tokensPerGroup: size } = plan.layout;
+  const groups = blockTokens / size;
+  const beside = (bits: Value) =>
+    o.transpose(o.reshape(bits, [0, heads, groups, headDim, 1]), [0, 1, 3, 2, 4]);
+  const values = applyParameters(
+    o,
+    plan,
+    o.reshape(codes, [0, heads, headDim, groups, size]),
+    (name) => beside(parameterBits(o, plan.layout, blocks, name)),
+  );
+  return o.reshape(values, [0, heads, headDim, blockTokens]);
+}
+
+/** `[blocks, heads, tokens, channels]` from groups along channels; parameters lie `[token, group]`. */
+function decodeAlongChannels(o: Operations, plan: PackedPlan, blocks: Value, codes: Value): Value {
+  const { heads, headDim, blockTokens, channelsPerGroup: size } = plan.layout;
+  const groups = headDim / size;
+  const values = applyParameters(
+    o,
+    plan,
+    o.reshape(codes, [0, heads, blockTokens, groups, size]),
+    (name) =>
+      o.reshape(parameterBits(o, plan.layout, blocks, name), [0, heads, blockTokens, groups, 1]),
+  );
+  return o.reshape(values, [0, heads, blockTokens, headDim]);
+}
+
+/** Codes with groups along the last axis, parameters (int32 f16 patterns) with a last axis of 1. */
+function applyParameters(
+  o: Operations,
+  plan: PackedPlan,
+  codes: Value,
+  bitsOf: (name: ParameterName) => Value,
+): Value {
+  const { quantizer, bits } = plan.scheme;
+  const levels = o.cast(codes, 'float32');
+  const scaleBits = bitsOf('scale');
+  if (quantizer.mode === 'asymmetric') {
+    const product = o.multiply(levels, f16Values(o, scaleBits));
+    return o.add(product, f16Values(o, bitsOf('zero')));
+  }
+  // Two's complement: the upper half of the codes stands for the negative levels.
+  const negative = o.cast(o.atLeast(levels, 2 ** (bits - 1)), 'float32');
+  if (quantizer.mode === 'symmetric') {
+    const signed = o.subtract(levels, o.multiply(negative, 2 ** bits));
+    return o.multiply(signed, f16Values(o, scaleBits));
+  }
+  const asymmetric = signBit(o, scaleBits);
+  const turn = o.select(asymmetric, o.scalar('float32', 0), o.scalar('float32', 2 ** bits));
+  const signed = o.subtract(levels, o.multiply(negative, turn));
+  const scale = f16Values(o, o.bitAnd(scaleBits, 0x7fff));
+  return o.add(o.multiply(signed, scale), f16Values(o, bitsOf('zero')));
+}
+
+/** int32 f16 patterns `[blocks, heads, entries]` of one parameter plane. */
+function parameterBits(
+  o: Operations,
+  layout: BlockLayout,
+  blocks: Value,
+  name: ParameterName,
+): Value {
+  const plane = layout.parameters.find((parameter) => parameter.name === name);
+  if (plane === undefined) throw new TypeError(`no ${name} plane in this layout`);
+  const { offset, count } = plane;
+  return numbersAt(o, blocks, { offset, count, bytes: 2, vectors: layout.heads });
+}
+
+/** Joins the tokens of all blocks: `[heads, channels, tokens]` or `[heads, tokens, channels]`. */
+function flatten(o: Operations, values: Value, layout: BlockLayout, order: Order): Value {
+  const { heads, headDim } = layout;
+  const channelsFirst = layout.codes.rows === 'channels';
+  if (order === 'channels,tokens') {
+    const moved = o.transpose(values, channelsFirst ? [1, 2, 0, 3] : [1, 3, 0, 2]);
+    return o.reshape(moved, [heads, headDim, -1]);
+  }
+  const moved = o.transpose(values, channelsFirst ? [1, 0, 3, 2] : [1, 0, 2, 3]);
+  return o.reshape(moved, [heads, -1, headDim]);
+}

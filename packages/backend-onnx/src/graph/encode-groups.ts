@@ -1,0 +1,125 @@
+/**
+ * The group quantizers. Values are f32, groups lie along the last axis; codes come out as int32 below 2^bits, parameters
+ * as f32 with a last axis of 1.
+ */
+import type { QuantizedTensorScheme, Quantizer } from '@lowbit-kv/core';
+import type { Value } from './builder.js';
+import type { Operations } from './operations.js';
+import { affineParameters, nearestCode, rangeOf, roundScale } from './rounding.js';
+
+export interface QuantizedGroups {
+  readonly codes: Value;
+  readonly scale: Value;
+  /** Null when the quantizer stores no zero. */
+  readonly zero: Value | null;
+}
+
+type HybridQuantizer = Extract<Quantizer, { mode: 'hybrid' }>;
+type SymmetricCodes = 'signmag' | 'full' | 'fullSigned';
+
+/** Quantizes groups of `size` values by the rule of the scheme. */
+export function quantizeGroups(
+  o: Operations,
+  values: Value,
+  size: number,
+  scheme: QuantizedTensorScheme,
+): QuantizedGroups {
+  const { quantizer, bits } = scheme;
+  if (quantizer.mode === 'hybrid') return quantizeHybrid(o, values, size, bits, quantizer);
+  if (quantizer.mode === 'asymmetric') {
+    const { codes, scale, zero } = quantizeAsymmetric(o, values, bits);
+    return { codes: o.cast(codes, 'int32'), scale, zero };
+  }
+  const { codes, scale } = quantizeSymmetric(o, values, bits, quantizer.codes as SymmetricCodes);
+  return { codes: toUnsigned(o, codes, bits), scale, zero: null };
+}
+
+interface Levels {
+  /** Integers as f64. */
+  readonly codes: Value;
+  readonly scale: Value;
+}
+
+function quantizeAsymmetric(
+  o: Operations,
+  values: Value,
+  bits: number,
+): Levels & { readonly zero: Value } {
+  const largestCode = 2 ** bits - 1;
+  const { minimum, step } = affineParameters(o, rangeOf(o, values, null, [-1]), largestCode);
+  const codes = nearestCode(o, o.subtract(values, minimum), step, 0, largestCode);
+  return { codes, scale: step, zero: minimum };
+}
+
+function quantizeSymmetric(
+  o: Operations,
+  values: Value,
+  bits: number,
+  set: SymmetricCodes,
+): Levels {
+  const half = 2 ** (bits - 1);
+  const lowest = set === 'signmag' ? 1 - half : -half;
+  const numbers = o.select(o.isNaN(values), 0, values);
+  const magnitudes = o.absolute(numbers);
+  const largest = o.reduceMaximum(magnitudes, [-1]);
+  const scale = roundScale(o, o.multiply(largest, 1 / (set === 'signmag' ? half - 1 : half)));
+  const signed = set === 'fullSigned' ? signedScale(o, numbers, magnitudes, scale) : scale;
+  return { codes: nearestCode(o, values, signed, lowest, half - 1), scale: signed };
+}
+
+/** The scale with the sign that puts the first value of largest magnitude on the most negative code. */
+function signedScale(o: Operations, values: Value, magnitudes: Value, scale: Value): Value {
+  const first = o.graph.node('ArgMax', 'int64', [magnitudes], {
+    axis: -1,
+    keepdims: 1,
+    select_last_index: 0,
+  });
+  const extreme = o.graph.node('GatherElements', values.type, [values, first], { axis: -1 });
+  const negative = o.and(o.greater(extreme, 0), o.greater(scale, 0));
+  return o.select(negative, o.negate(scale), scale);
+}
+
+function quantizeHybrid(
+  o: Operations,
+  values: Value,
+  size: number,
+  bits: number,
+  rule: HybridQuantizer,
+): QuantizedGroups {
+  const symmetric = quantizeSymmetric(o, values, bits, rule.codes);
+  const asymmetric = quantizeAsymmetric(o, values, rule.asymmetricBits);
+  const product = (levels: Levels) => o.multiply(o.cast(levels.codes, 'float32'), levels.scale);
+  const error = (decoded: Value) => pairwiseSum(o, o.absolute(o.subtract(decoded, values)), size);
+  const symmetricError = error(product(symmetric));
+  const asymmetricError = error(o.add(product(asymmetric), asymmetric.zero));
+  const takeAsymmetric =
+    rule.tie === 'symmetric'
+      ? o.less(asymmetricError, symmetricError)
+      : o.atMost(asymmetricError, symmetricError);
+  return {
+    codes: o.select(
+      takeAsymmetric,
+      o.cast(asymmetric.codes, 'int32'),
+      toUnsigned(o, symmetric.codes, bits),
+    ),
+    // The negative of 0 is -0: its sign bit is set as well.
+    scale: o.select(takeAsymmetric, o.negate(asymmetric.scale), symmetric.scale),
+    zero: o.select(takeAsymmetric, asymmetric.zero, 0),
+  };
+}
+
+/** f32 sum over the tree that adds neighbours level by level, filled up with zeros to a power of two. */
+function pairwiseSum(o: Operations, terms: Value, size: number): Value {
+  let count = 2 ** Math.ceil(Math.log2(size));
+  let sums = o.padEnd(terms, -1, count - size);
+  for (; count > 1; count /= 2) {
+    sums = o.add(o.slice(sums, -1, 0, count, 2), o.slice(sums, -1, 1, count, 2));
+  }
+  return sums;
+}
+
+/** Two's complement in `bits` bits. */
+function toUnsigned(o: Operations, codes: Value, bits: number): Value {
+  const signed = o.cast(codes, 'int32');
+  return o.select(o.less(signed, 0), o.add(signed, 2 ** bits), signed);
+}

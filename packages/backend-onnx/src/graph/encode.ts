@@ -1,0 +1,138 @@
+/**
+ * The encode graph of one tensor plan: f16 tokens in, packed codes and f16 parameters out. docs/graphs.md lists its inputs
+ * and outputs.
+ */
+import { OUTLIER_CHUNK } from '@lowbit-kv/core';
+import { channelScaleOf, hasBands, type PackedPlan } from '../packed-plan.js';
+import { GraphBuilder, type Value } from './builder.js';
+import { bandEdges, quantizeBands } from './encode-bands.js';
+import { quantizeGroups } from './encode-groups.js';
+import { Operations } from './operations.js';
+import { packCodes } from './pack.js';
+
+export function buildEncodeGraph(plan: PackedPlan, metadata: Readonly<Record<string, string>>) {
+  const graph = new GraphBuilder(`encode_${plan.tensor}`);
+  const o = new Operations(graph);
+  const tokens = tokenValues(o, plan);
+  if (hasBands(plan)) encodeBands(o, plan, tokens);
+  else if (plan.layout.codes.rows === 'channels') encodeAlongTokens(o, plan, tokens);
+  else encodeAlongChannels(o, plan, tokens);
+  return graph.build(metadata);
+}
+
+/** f32 `[tokens, heads, headDim]`, multiplied by the reciprocals of the channel scale. */
+function tokenValues(o: Operations, plan: PackedPlan): Value {
+  const { heads, headDim } = plan;
+  const tokens = o.graph.input(
+    'tokens',
+    'float16',
+    ['tokens', heads, headDim],
+    'Tokens to encode, whole groups of them.',
+  );
+  const values = o.cast(tokens, 'float32');
+  if (channelScaleOf(plan) === undefined) return values;
+  const reciprocals = o.graph.input(
+    'reciprocals',
+    'float16',
+    [heads, headDim],
+    'Reciprocal channel scale of the sequence.',
+  );
+  return o.multiply(values, o.cast(reciprocals, 'float32'));
+}
+
+function encodeAlongTokens(o: Operations, plan: PackedPlan, tokens: Value): void {
+  const { heads, headDim } = plan;
+  const { tokensPerGroup: size, bits } = plan.layout;
+  const runs = o.reshape(tokens, [-1, size, heads, headDim]);
+  const groups = o.transpose(runs, [2, 0, 3, 1]);
+  const quantized = quantizeGroups(o, groups, size, plan.scheme);
+  const rows = o.reshape(o.transpose(quantized.codes, [0, 2, 1, 3]), [heads, headDim, -1]);
+  const packed = packCodes(o, rows, [heads, headDim], -1, bits);
+  o.graph.output('codes', packed, [heads, headDim, 'code_bytes'], 'One row of codes per channel.');
+  writeParameters(o, { scale: quantized.scale, zero: quantized.zero }, heads);
+}
+
+function encodeAlongChannels(o: Operations, plan: PackedPlan, tokens: Value): void {
+  const { heads, headDim } = plan;
+  const { channelsPerGroup: size, bits } = plan.layout;
+  const byHead = o.transpose(tokens, [1, 0, 2]);
+  const groups = o.reshape(byHead, [heads, -1, headDim / size, size]);
+  const quantized = quantizeGroups(o, groups, size, plan.scheme);
+  const rows = o.reshape(quantized.codes, [heads, -1, headDim]);
+  writeTokenRows(o, rows, heads, headDim, bits);
+  writeParameters(o, { scale: quantized.scale, zero: quantized.zero }, heads);
+}
+
+function encodeBands(o: Operations, plan: PackedPlan, tokens: Value): void {
+  const { heads, headDim } = plan;
+  const { layout, scheme } = plan;
+  const thresholds = o.graph.input(
+    'thresholds',
+    'float32',
+    [4],
+    'Band edges: outerLow, outerHigh, innerLow, innerHigh.',
+  );
+  const byHead = o.transpose(tokens, [1, 0, 2]);
+  const quantized = quantizeBands(
+    o,
+    byHead,
+    bandEdges(o, thresholds),
+    scheme.quantizer.codes === 'midRise' ? 'midRise' : 'uniform',
+    layout.parametersShared ? [0, 2] : [2],
+  );
+  writeTokenRows(o, quantized.nibbles, heads, headDim, layout.bits);
+  writeParameters(o, quantized.parameters, layout.parametersShared ? 1 : heads);
+
+  const outlier = o.or(quantized.isOuter, quantized.isInner);
+  const index = o.graph.constant(
+    'int32',
+    Array.from({ length: headDim }, (_, channel) => channel % OUTLIER_CHUNK),
+  );
+  const flags = o.add(
+    o.multiply(o.cast(quantized.isOuter, 'int32'), 64),
+    o.multiply(quantized.fifthBits, 128),
+  );
+  const bytes = o.cast(o.add(flags, index), 'uint8');
+  // Without an axis Compress reads row-major: head by head, token by token, channels rising.
+  const entries = o.graph.node('Compress', 'uint8', [bytes, outlier]);
+  const chunks = Math.ceil(headDim / OUTLIER_CHUNK);
+  const marked = o.padEnd(o.cast(outlier, 'int32'), 2, chunks * OUTLIER_CHUNK - headDim);
+  const counts = o.reduceSum(o.reshape(marked, [heads, -1, chunks, OUTLIER_CHUNK]), [3], false);
+  o.graph.output(
+    'outlier_entries',
+    entries,
+    ['outliers'],
+    'One byte per outlier, heads one after another.',
+  );
+  o.graph.output(
+    'outlier_counts',
+    counts,
+    [heads, 'tokens', chunks],
+    'Outliers of each token in each chunk of 64 channels.',
+  );
+}
+
+function writeTokenRows(
+  o: Operations,
+  codes: Value,
+  heads: number,
+  headDim: number,
+  bits: number,
+): void {
+  const packed = packCodes(o, codes, [heads, -1], headDim, bits);
+  const bytes = Math.ceil((headDim * bits) / 8);
+  o.graph.output('codes', packed, [heads, 'tokens', bytes], 'One row of codes per token.');
+}
+
+/** Outputs each parameter as f16 `[vectors, entries]` in the order of its plane. */
+function writeParameters(
+  o: Operations,
+  parameters: Readonly<Record<string, Value | null>>,
+  vectors: number,
+): void {
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === null) continue;
+    const bits = o.cast(o.reshape(value, [vectors, -1]), 'float16');
+    o.graph.output(name, bits, [vectors, 'entries'], 'Parameters in the order of their plane.');
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * f16 parameters in a graph: f32 values in, f32 values that f16 holds exactly out.
+ */
+import type { Value } from './builder.js';
+import type { Operations } from './operations.js';
+
+const LARGEST = 65504;
+const SMALLEST_NORMAL = 2 ** -14;
+
+/** Nearest f16, ties to even; infinite beyond the range. */
+export function roundToF16(o: Operations, value: Value): Value {
+  return o.cast(o.cast(value, 'float16'), 'float32');
+}
+
+/** An offset of a group: rounded once, saturating, never -0. */
+export function roundOffset(o: Operations, value: Value): Value {
+  const limited = o.maximum(o.minimum(roundToF16(o, value), LARGEST), -LARGEST);
+  return o.select(o.equal(limited, 0), 0, limited);
+}
+
+/** A scale of at least 0: rounded once, saturating; below 2^-14 it is raised to 2^-14 unless it rounds to 0. */
+export function roundScale(o: Operations, value: Value): Value {
+  const rounded = o.minimum(roundToF16(o, value), LARGEST);
+  return o.select(o.greater(rounded, 0), o.maximum(rounded, SMALLEST_NORMAL), 0);
+}
+
+/**
+ * The next f16 above or below a positive f16 value. Moving by a little more than 2^-11 of the value crosses the middle to
+ * the neighbour and stays short of the middle after it; 2^-25 does so among subnormals.
+ */
+export function f16Neighbour(o: Operations, value: Value, direction: 1 | -1): Value {
+  const slightlyMore = 1 + 2 ** -8;
+  const move = o.maximum(o.multiply(value, 2 ** -11 * slightlyMore), 2 ** -25 * slightlyMore);
+  return roundToF16(o, direction === 1 ? o.add(value, move) : o.subtract(value, move));
+}
+
+/**
+ * The integer nearest to difference / scale, ties to even, limited to `lowest ... highest`, as f64; 0 where the scale is 0
+ * and for NaN. An f32 divided by an f16 in double precision is a tie only when it is one exactly.
+ */
+export function nearestCode(
+  o: Operations,
+  difference: Value,
+  scale: Value,
+  lowest: number,
+  highest: number,
+): Value {
+  const empty = o.equal(scale, 0);
+  const divisor = o.cast(o.select(empty, 1, scale), 'float64');
+  const code = o.round(o.divide(o.cast(difference, 'float64'), divisor));
+  const limited = o.maximum(o.minimum(code, highest), lowest);
+  return o.select(o.or(empty, o.isNaN(code)), 0, limited);
+}
+
+export interface Range {
+  readonly minimum: Value;
+  readonly maximum: Value;
+  /** True where no element belongs to the group. */
+  readonly empty: Value;
+}
+
+/** Smallest and largest of the elements under `mask` (all when null) along `axes`; NaN does not take part. */
+export function rangeOf(
+  o: Operations,
+  values: Value,
+  mask: Value | null,
+  axes: readonly number[],
+): Range {
+  const number = o.not(o.isNaN(values));
+  const counted = mask === null ? number : o.and(number, mask);
+  const minimum = o.reduceMinimum(o.select(counted, values, Number.POSITIVE_INFINITY), axes);
+  const maximum = o.reduceMaximum(o.select(counted, values, Number.NEGATIVE_INFINITY), axes);
+  return { minimum, maximum, empty: o.greater(minimum, maximum) };
+}
+
+/** Offset and step of `largestCode + 1` even levels over a range; both 0 where it is empty. */
+export function affineParameters(
+  o: Operations,
+  range: Range,
+  largestCode: number,
+): { readonly minimum: Value; readonly step: Value } {
+  const minimum = roundOffset(o, o.select(range.empty, 0, range.minimum));
+  // An offset that was rounded up can exceed the maximum: the width is then 0, never negative.
+  const width = o.maximum(o.subtract(o.select(range.empty, 0, range.maximum), minimum), 0);
+  return { minimum, step: roundScale(o, o.multiply(width, 1 / largestCode)) };
+}

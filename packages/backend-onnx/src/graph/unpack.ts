@@ -1,0 +1,91 @@
+/**
+ * Canonical bytes of a block to codes and numbers: code j of a row sits at bit `bits * j`, numbers are little endian.
+ */
+import type { Value } from './builder.js';
+import type { Operations } from './operations.js';
+
+/** uint8 `[blocks, heads, bytes]` of the head blocks of whole pages `[blocks, pageBytes]`. */
+export function headBlocks(
+  o: Operations,
+  pages: Value,
+  layout: { readonly heads: number; readonly headBytes: number },
+): Value {
+  const { heads, headBytes } = layout;
+  return o.reshape(o.slice(pages, 1, 0, heads * headBytes), [0, heads, headBytes]);
+}
+
+/** uint8 rows `[blocks, heads, rows, rowBytes]` to codes `[blocks, heads, rows, count]`, uint8 (uint32 for 3 bits). */
+export function unpackCodes(
+  o: Operations,
+  rows: Value,
+  shape: { readonly rowCount: number; readonly rowBytes: number; readonly heads: number },
+  count: number,
+  bits: number,
+): Value {
+  const { heads, rowCount, rowBytes } = shape;
+  // A word is the smallest run of codes that fills whole bytes.
+  const wordCodes = bits === 3 ? 8 : 8 / bits;
+  const wordBytes = bits === 3 ? 3 : 1;
+  const words = Math.ceil(count / wordCodes);
+  const used =
+    words * wordBytes <= rowBytes
+      ? o.slice(rows, 3, 0, words * wordBytes)
+      : o.padEnd(rows, 3, words * wordBytes - rowBytes);
+  if (bits === 8) return used;
+  const grouped = o.reshape(used, [0, heads, rowCount, words, wordBytes]);
+  const word = wordBytes === 1 ? grouped : o.cast(littleEndian(o, grouped, 4, 3), 'uint32');
+  const shifts = o.graph.constant(
+    word.type,
+    Array.from({ length: wordCodes }, (_, j) => j * bits),
+  );
+  const codes = o.bitAnd(o.shiftRight(word, shifts), 2 ** bits - 1);
+  const flat = o.reshape(codes, [0, heads, rowCount, words * wordCodes]);
+  return words * wordCodes === count ? flat : o.slice(flat, 3, 0, count);
+}
+
+/** int32 numbers from `bytes` uint8 along `axis`, which stays with length 1. */
+export function littleEndian(o: Operations, values: Value, axis: number, bytes: number): Value {
+  let sum = o.cast(o.slice(values, axis, 0, 1), 'int32');
+  for (let i = 1; i < bytes; i++) {
+    const byte = o.cast(o.slice(values, axis, i, i + 1), 'int32');
+    sum = o.add(sum, o.multiply(byte, 256 ** i));
+  }
+  return sum;
+}
+
+/** int32 `[blocks, vectors, count]`: numbers of `bytes` bytes from a byte offset of uint8 `[blocks, vectors, size]`. */
+export function numbersAt(
+  o: Operations,
+  source: Value,
+  place: {
+    readonly offset: number;
+    readonly count: number;
+    readonly bytes: number;
+    readonly vectors: number;
+  },
+): Value {
+  const { offset, count, bytes, vectors } = place;
+  const plane = o.slice(source, 2, offset, offset + count * bytes);
+  const split = o.reshape(plane, [0, vectors, count, bytes]);
+  return o.reshape(littleEndian(o, split, 3, bytes), [0, vectors, count]);
+}
+
+/** Whether the sign bit of int32 f16 patterns is set. */
+export function signBit(o: Operations, bits: Value): Value {
+  return o.atLeast(bits, 0x8000);
+}
+
+/** f32 values of int32 f16 patterns. */
+export function f16Values(o: Operations, bits: Value): Value {
+  const magnitude = o.bitAnd(bits, 0x7fff);
+  const exponent = o.divide(magnitude, 1024);
+  const mantissa = o.bitAnd(magnitude, 1023);
+  const leading = o.select(o.greater(exponent, 0), o.add(mantissa, 1024), mantissa);
+  // Entry e is the weight of the last bit: 2^(e - 25), and 2^-24 for subnormals as well.
+  const weights = o.graph.constant(
+    'float32',
+    Array.from({ length: 32 }, (_, e) => 2 ** (Math.max(e, 1) - 25)),
+  );
+  const value = o.multiply(o.cast(leading, 'float32'), o.gather(weights, exponent, 0));
+  return o.select(signBit(o, bits), o.negate(value), value);
+}

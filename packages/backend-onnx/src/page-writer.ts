@@ -1,0 +1,122 @@
+/**
+ * Puts what an encode graph returns into the slots of a canonical page.
+ */
+import { LowbitKvError, OUTLIER_CHUNK } from '@lowbit-kv/core';
+import type { GraphResult } from './graph-session.js';
+import { hasBands, type PackedPlan } from './packed-plan.js';
+
+/** Writes `count` encoded tokens from `slot` on; slots before it are not touched. Throws OUTLIER_CAPACITY. */
+export function writeEncoded(
+  plan: PackedPlan,
+  result: GraphResult,
+  page: Uint8Array,
+  slot: number,
+  count: number,
+): void {
+  writeCodes(plan, result.bytes('codes'), page, slot, count);
+  writeParameters(plan, result, page, slot, count);
+  if (hasBands(plan)) writeOutliers(plan, result, page, slot, count);
+}
+
+function writeCodes(
+  plan: PackedPlan,
+  codes: Uint8Array,
+  page: Uint8Array,
+  slot: number,
+  count: number,
+): void {
+  const { heads, headDim, headBytes, bits, codes: plane } = plan.layout;
+  const channelRows = plane.rows === 'channels';
+  const rows = channelRows ? headDim : count;
+  const bytes = Math.ceil(((channelRows ? count : headDim) * bits) / 8);
+  const first = channelRows ? (slot * bits) / 8 : slot * plane.rowBytes;
+  for (let head = 0; head < heads; head++) {
+    for (let row = 0; row < rows; row++) {
+      const from = (head * rows + row) * bytes;
+      const to = head * headBytes + plane.offset + first + row * plane.rowBytes;
+      page.set(codes.subarray(from, from + bytes), to);
+    }
+  }
+}
+
+function writeParameters(
+  plan: PackedPlan,
+  result: GraphResult,
+  page: Uint8Array,
+  slot: number,
+  count: number,
+): void {
+  const { layout } = plan;
+  const { heads, headBytes, headDim, tokensPerGroup, channelsPerGroup, parametersShared } = layout;
+  const perRow = headDim / channelsPerGroup;
+  const firstEntry = (slot / tokensPerGroup) * perRow;
+  const entries = (count / tokensPerGroup) * perRow;
+  for (const { name, offset } of layout.parameters) {
+    const bits = result.f16(name);
+    for (let vector = 0; vector < (parametersShared ? 1 : heads); vector++) {
+      let to = (parametersShared ? heads : vector) * headBytes + offset + firstEntry * 2;
+      for (let i = vector * entries; i < (vector + 1) * entries; i++) {
+        page[to++] = (bits[i] as number) & 255;
+        page[to++] = (bits[i] as number) >>> 8;
+      }
+    }
+  }
+}
+
+/** Appends the entries of each head behind those of earlier slots, and their end offsets. */
+function writeOutliers(
+  plan: PackedPlan,
+  result: GraphResult,
+  page: Uint8Array,
+  slot: number,
+  count: number,
+): void {
+  const { layout } = plan;
+  const { endOffsets, entries } = layout.sparse as NonNullable<typeof layout.sparse>;
+  const { chunks, entryBytes } = endOffsets;
+  const list = result.bytes('outlier_entries');
+  const counts = result.int32('outlier_counts');
+  const limit = Math.floor(entries.capacity / layout.blockTokens);
+  let read = 0;
+  for (let head = 0; head < layout.heads; head++) {
+    const base = head * layout.headBytes;
+    const offsets = base + endOffsets.offset;
+    let end =
+      slot === 0 ? 0 : readNumber(page, offsets + (slot * chunks - 1) * entryBytes, entryBytes);
+    for (let token = 0; token < count; token++) {
+      const from = (head * count + token) * chunks;
+      const found = counts.subarray(from, from + chunks).reduce((sum, n) => sum + n, 0);
+      if (found > limit) refuseOutliers(plan, head, found, limit);
+      for (let chunk = 0; chunk < chunks; chunk++) {
+        const here = counts[from + chunk] as number;
+        page.set(list.subarray(read, read + here), base + entries.offset + end);
+        read += here;
+        end += here;
+        const place = offsets + ((slot + token) * chunks + chunk) * entryBytes;
+        writeNumber(page, place, entryBytes, end);
+      }
+    }
+  }
+}
+
+function readNumber(bytes: Uint8Array, offset: number, size: number): number {
+  let value = 0;
+  for (let i = size - 1; i >= 0; i--) value = value * 256 + (bytes[offset + i] as number);
+  return value;
+}
+
+function writeNumber(bytes: Uint8Array, offset: number, size: number, value: number): void {
+  for (let i = 0; i < size; i++) bytes[offset + i] = Math.floor(value / 256 ** i) & 255;
+}
+
+function refuseOutliers(plan: PackedPlan, head: number, found: number, limit: number): never {
+  const { scheme, headDim, tensor } = plan;
+  const reserve = scheme.outliers?.kind === 'bands' ? scheme.outliers.storage.reserve : 0;
+  throw new LowbitKvError('OUTLIER_CAPACITY', {
+    message: 'a vector has more outliers than there is room for',
+    value: found,
+    valid: `at most ${limit} of ${headDim} elements (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
+    next: `Raise outliers.storage.reserve to ${OUTLIER_CHUNK}, or calibrate the thresholds on data like this.`,
+    where: { tensor, head },
+  });
+}

@@ -1,0 +1,25 @@
+/**
+ * Every tolerance of the tests, named: what is measured, how much is allowed, against what it is normalised. Encoded bytes
+ * have none: they are equal.
+ */
+
+export interface Tolerance {
+  readonly metric: 'nmse' | 'maximumAbsoluteDifference';
+  /** The largest value that passes. */
+  readonly value: number;
+  readonly normalisedBy: 'energy of the expected tensor' | 'nothing';
+}
+
+/** Output of float64 attention over equal f32 tokens, rounded to f32 at the end: only the order of sums differs. */
+export const ONNX_ATTENTION_OUTPUT: Tolerance = {
+  metric: 'nmse',
+  value: 1e-13,
+  normalisedBy: 'energy of the expected tensor',
+};
+
+/** Its log-sum-exp, natural logarithm, rounded to f32: an ulp of values up to 64. */
+export const ONNX_ATTENTION_LOG_SUM_EXP: Tolerance = {
+  metric: 'maximumAbsoluteDifference',
+  value: 2 ** -18,
+  normalisedBy: 'nothing',
+};
