@@ -1,0 +1,49 @@
+// The example works as its README says: by path through the command line, and in code.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+
+function runFromSources(script: string, ...args: string[]) {
+  const node = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, script, ...args];
+  return spawnSync(process.execPath, node, {
+    cwd: path('..'),
+    encoding: 'utf8',
+    env: { ...process.env, TSX_TSCONFIG_PATH: path('../../../tsconfig.base.json') },
+  });
+}
+
+test('the scheme is one file of under 60 lines', () => {
+  expect(readFileSync(path('../my-scheme.js'), 'utf8').split('\n').length).toBeLessThan(60);
+});
+
+test('in code: registered, appended, attended, snapshotted and restored', () => {
+  const { status, stdout, stderr } = runFromSources('use-in-code.mjs');
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toMatch(/^layer 1: attention output \[1,4,64\] starts -?0\.\d*[1-9]/m);
+  expect(stdout).toContain('keys: 4 sinks and 37 newest tokens in f16, 160 packed');
+  expect(stdout).toMatch(/restored exactly$/m);
+});
+
+test('on the command line: compared by its path', () => {
+  const { status, stdout, stderr } = runFromSources(
+    path('../../../packages/cli/src/main.ts'),
+    ...['compare', '--scheme', './my-scheme.js', '--json'],
+  );
+  expect(stderr).toBe(
+    `--scheme ./my-scheme.js: my-3bit-keys-4bit-values (${path('../my-scheme.js')})\n`,
+  );
+  expect(status).toBe(0);
+  const [f16, mine] = JSON.parse(stdout).schemes;
+  expect(f16.id).toBe('f16');
+  expect(mine).toMatchObject({ id: 'my-3bit-keys-4bit-values', status: 'measured' });
+  expect(mine.bits.packed.total).toBeCloseTo((3 + 16 / 32 + 4 + 32 / 32) / 2, 6);
+  // Three-bit keys and four-bit values: some error, and far from none of the output left.
+  expect(mine.key.nmse).toBeGreaterThan(mine.value.nmse);
+  expect(mine.output.nmse).toBeGreaterThan(1e-5);
+  expect(mine.output.nmse).toBeLessThan(0.3);
+});
