@@ -1,0 +1,11 @@
+/**
+ * The backends that come with this command beside core's reference; native code is loaded only when asked for.
+ */
+import type { Backend } from '@lowbit-kv/core';
+
+/** What to register so that backend `id` exists. */
+export async function createBackends(id: string): Promise<Backend[]> {
+  if (id !== 'onnx') return [];
+  const { onnxBackend } = await import('@lowbit-kv/backend-onnx');
+  return [onnxBackend()];
+}

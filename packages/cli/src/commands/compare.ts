@@ -1,0 +1,74 @@
+/**
+ * `lowbit-kv compare`: replays decoding of a capture under each scheme and prints what it costs and saves.
+ */
+
+import { resolve } from 'node:path';
+import { createLowbitKv } from '@lowbit-kv/core';
+import {
+  type CompareProgress,
+  compareSchemes,
+  defaultCapturePath,
+  formatReport,
+  openCapture,
+} from '@lowbit-kv/harness';
+import { createBackends } from '../backends.js';
+import { readCalibrations } from '../calibration-file.js';
+import { resolveSchemes } from '../schemes/resolve-schemes.js';
+import type { Colors, Terminal } from '../terminal.js';
+
+export interface CompareCommandOptions {
+  readonly capture?: string;
+  readonly scheme?: readonly string[];
+  readonly backend: string;
+  readonly calibration?: string;
+  readonly json?: boolean;
+  readonly markdown?: boolean;
+}
+
+/** Exit code 1 when a self-check failed: the figures of that row mean nothing. */
+export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
+  const named = await resolveSchemes(options.scheme, terminal);
+  const kv = createLowbitKv({
+    schemes: named.map(({ scheme }) => scheme),
+    backends: await createBackends(options.backend),
+  });
+  const schemes = kv.schemes.list();
+  const calibrations =
+    options.calibration === undefined
+      ? {}
+      : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
+  const capture = await openCapture(
+    options.capture === undefined
+      ? defaultCapturePath()
+      : resolve(terminal.directory, options.capture),
+  );
+  try {
+    const report = await compareSchemes({
+      capture,
+      schemes,
+      backend: kv.backends.get(options.backend),
+      calibrations,
+      onProgress: (progress) => terminal.status(progressText(progress)),
+    });
+    terminal.clearStatus();
+    if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
+    else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
+    else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
+    if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
+    return report.valid ? 0 : 1;
+  } finally {
+    await capture.close();
+  }
+}
+
+function progressText({ id, scheme, schemes, step, steps }: CompareProgress): string {
+  return `${scheme + 1}/${schemes} ${id}: step ${step}/${steps}`;
+}
+
+/** Colours the level of each verdict, in the last column of the table and in the verdict lines. */
+function colorVerdicts(text: string, { green, red, yellow }: Colors): string {
+  return text.replace(/(?<= {2})(safe|care|unsafe|invalid)(?=:|$)/gm, (level) => {
+    if (level === 'safe') return green(level);
+    return level === 'care' ? yellow(level) : red(level);
+  });
+}

@@ -1,0 +1,114 @@
+/**
+ * The command line: commands, options and help. Each command's code is loaded when it runs.
+ */
+import { Command, Option } from 'commander';
+import { readOwnManifest } from './manifest.js';
+import type { Terminal } from './terminal.js';
+
+/** What a command returns: its exit code, or nothing for 0. */
+export type CommandResult = number | undefined;
+
+const SCHEME_HELP = 'preset id, package or file; may be repeated';
+
+export function createProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
+  const { version } = readOwnManifest();
+  const program = new Command('lowbit-kv')
+    .description('Compares low-bit key-value cache schemes on real keys and values.')
+    .version(version, '-V, --version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.print(text.replace(/\n$/, '')),
+      writeErr: (text) => terminal.note(text.replace(/\n$/, '')),
+      getOutHasColors: () => terminal.outColors.isColorSupported,
+      getErrHasColors: () => terminal.errColors.isColorSupported,
+    });
+
+  const addCommand = <Options>(
+    name: string,
+    description: string,
+    examples: readonly string[],
+    load: () => Promise<(terminal: Terminal, options: Options) => Promise<CommandResult>>,
+  ): Command => {
+    const command = program.command(name).description(description);
+    command.helpOption('-h, --help', 'show this help');
+    command.showHelpAfterError(`Run \`lowbit-kv ${name} --help\` for the options.`);
+    addExamples(command, examples);
+    return command.action(async (options: Options) => {
+      const execute = await load();
+      setExitCode((await execute(terminal, options)) ?? 0);
+    });
+  };
+
+  addExamples(program, [
+    'lowbit-kv compare                                  # every preset on the shipped capture',
+    'lowbit-kv compare --scheme kivi --scheme ./my-scheme.js',
+    'lowbit-kv schemes',
+    'lowbit-kv doctor',
+  ]);
+  program.showHelpAfterError('Run `lowbit-kv --help` for the commands.');
+
+  addCommand(
+    'compare',
+    'Replay decoding of a capture under each scheme: accuracy, memory, verdict.',
+    [
+      'lowbit-kv compare',
+      'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
+      'lowbit-kv compare --backend onnx --json > report.json',
+    ],
+    async () => (await import('./commands/compare.js')).compare,
+  )
+    .option('--capture <file>', 'capture to replay (default: the one shipped with the harness)')
+    .option('--scheme <scheme...>', `${SCHEME_HELP} (default: every preset)`)
+    .addOption(backendOption())
+    .option('--calibration <file>', 'offline calibration for the schemes that need one')
+    .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
+    .option('--markdown', 'print the tables as Markdown');
+
+  addCommand(
+    'schemes',
+    'List the presets: bits, groups, windows, exact storage.',
+    ['lowbit-kv schemes', 'lowbit-kv schemes --json'],
+    async () => (await import('./commands/schemes.js')).schemes,
+  ).option('--json', 'print the list as JSON');
+
+  addCommand(
+    'doctor',
+    'Check Node, packages, schemes, backends and ONNX Runtime.',
+    ['lowbit-kv doctor', 'lowbit-kv doctor --json'],
+    async () => (await import('./commands/doctor.js')).doctor,
+  ).option('--json', 'print the report as JSON');
+
+  addCommand(
+    'export-onnx',
+    'Write the ONNX graphs of a scheme, to run with any ONNX Runtime.',
+    [
+      'lowbit-kv export-onnx --scheme kivi-2bit-g32 --out graphs',
+      'lowbit-kv export-onnx --scheme kivi-2bit-g32 --out graphs --geometry \'{"layers":32,"queryHeads":32,"kvHeads":8,"keyHeadDim":128,"valueHeadDim":128}\'',
+    ],
+    async () => (await import('./commands/export-onnx.js')).exportOnnxGraphs,
+  )
+    .requiredOption('--scheme <scheme>', 'preset id, package or file of one scheme')
+    .requiredOption('--out <directory>', 'directory to write to; created when missing')
+    .addOption(
+      new Option(
+        '--capture <file>',
+        'capture whose geometry to use (default: the shipped one)',
+      ).conflicts('geometry'),
+    )
+    .option('--geometry <json>', 'model geometry, as JSON or as a file of JSON')
+    .option('--calibration <file>', 'offline calibration, for a scheme that needs one');
+
+  return program;
+}
+
+function backendOption(): Option {
+  return new Option('--backend <id>', 'what executes the schemes')
+    .choices(['reference', 'onnx'])
+    .default('reference');
+}
+
+function addExamples(command: Command, examples: readonly string[]): void {
+  command.addHelpText('before', () => `Examples:\n${examples.map((e) => `  $ ${e}\n`).join('')}`);
+}

@@ -1,0 +1,96 @@
+/**
+ * Where the command writes: data to stdout, everything else to stderr, colours and progress only to a terminal.
+ */
+import picocolors from 'picocolors';
+
+export type Colors = ReturnType<typeof picocolors.createColors>;
+
+export interface TextStream {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+export interface TerminalOptions {
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The user's directory: paths and packages are resolved from here. */
+  readonly directory: string;
+}
+
+export class Terminal {
+  readonly environment: TerminalOptions['environment'];
+  readonly directory: string;
+  readonly #stdout: TextStream;
+  readonly #stderr: TextStream;
+  #statusShown = false;
+
+  constructor(options: TerminalOptions) {
+    this.#stdout = options.stdout;
+    this.#stderr = options.stderr;
+    this.environment = options.environment;
+    this.directory = options.directory;
+  }
+
+  /** Writes a line of data. */
+  print(text: string): void {
+    this.#stdout.write(`${text}\n`);
+  }
+
+  /** Writes a line for people. */
+  note(text: string): void {
+    this.clearStatus();
+    this.#stderr.write(`${text}\n`);
+  }
+
+  /** Shows a line that the next one replaces; nothing unless stderr is a terminal. */
+  status(text: string): void {
+    if (this.#stderr.isTTY !== true) return;
+    const width = (this.#stderr.columns ?? 80) - 1;
+    this.#stderr.write(`\r\u001b[2K${text.slice(0, width)}`);
+    this.#statusShown = true;
+  }
+
+  clearStatus(): void {
+    if (!this.#statusShown) return;
+    this.#stderr.write('\r\u001b[2K');
+    this.#statusShown = false;
+  }
+
+  get outColors(): Colors {
+    return this.#colors(this.#stdout);
+  }
+
+  get errColors(): Colors {
+    return this.#colors(this.#stderr);
+  }
+
+  /** Whether stdout shows colours. */
+  get colored(): boolean {
+    return this.outColors.isColorSupported;
+  }
+
+  #colors(stream: TextStream): Colors {
+    const { NO_COLOR, TERM } = this.environment;
+    return picocolors.createColors(
+      stream.isTTY === true && (NO_COLOR ?? '') === '' && TERM !== 'dumb',
+    );
+  }
+}
+
+/** The terminal of this process. A reader that closes the pipe early (`| head`) ends the process quietly. */
+export function processTerminal(): Terminal {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(0);
+      throw error;
+    });
+  }
+  return new Terminal({
+    stdout: process.stdout,
+    stderr: process.stderr,
+    environment: process.env,
+    directory: process.cwd(),
+  });
+}

@@ -1,0 +1,141 @@
+// `lowbit-kv compare` on a small capture.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createCalibration, decodeF16 } from '@lowbit-kv/core';
+import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/harness';
+import { oakenSm } from '@lowbit-kv/scheme-oaken';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { runCli } from './support/run-cli.js';
+import { runHere } from './support/run-here.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
+import { TINY_CAPTURE, writeTinyCapture } from './support/tiny-capture.js';
+
+const directory = temporaryDirectory();
+const capture = join(directory, 'tiny.safetensors');
+beforeAll(() => writeTinyCapture(capture));
+
+const compare = (...args: string[]) =>
+  runHere(['compare', '--capture', 'tiny.safetensors', ...args], { directory });
+
+describe('reports', () => {
+  test('--json with every preset: rows in order, exact bits, errors that follow the bits', async () => {
+    const args = ['compare', '--capture', 'tiny.safetensors', '--json'];
+    const { code, stdout, stderr } = await runCli(args, { directory });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const report = compareReportSchema.parse(JSON.parse(stdout));
+    expect(report).toMatchObject({ reportVersion: 1, valid: true, backend: { id: 'reference' } });
+    expect(report.capture).toMatchObject({ layers: TINY_CAPTURE.layers, tokens: 200, queries: 6 });
+    expect(report.schemes.length).toBeGreaterThan(10);
+    expect(report.schemes[0]).toMatchObject({ id: 'f16', verdict: { level: 'baseline' } });
+    const measured = new Map(
+      report.schemes
+        .filter((row): row is MeasuredRow => row.status === 'measured')
+        .map((row) => [row.id, row]),
+    );
+    const error = (id: string) => measured.get(id)?.output.nmse as number;
+    expect(error('f16')).toBeLessThan(1e-12);
+    expect(error('kivi-4bit-g32')).toBeGreaterThan(1e-5);
+    expect(error('kivi-2bit-g32')).toBeGreaterThan(3 * error('kivi-4bit-g32'));
+    expect(error('kivi-2bit-g32')).toBeLessThan(1);
+    expect(measured.get('kivi-2bit-g32')?.bits.packed?.total).toBeCloseTo(3, 9);
+    // Groups of 64 and 128 channels do not fit 32: a row with its reason, not a failure.
+    expect(report.schemes.find(({ id }) => id === 'kivi-2bit-g128')).toMatchObject({
+      status: 'refused',
+      code: 'SHAPE_UNSUPPORTED',
+    });
+  });
+
+  test('text and Markdown: table and verdict of the chosen scheme only', async () => {
+    const text = await compare('--scheme', 'kivi-2bit-g32');
+    expect(text.code).toBe(0);
+    expect(text.stderr).toBe('--scheme kivi-2bit-g32: kivi-2bit-g32 (@lowbit-kv/scheme-kivi)\n');
+    expect(text.stdout).toMatch(/^kivi-2bit-g32 +\d+\.\d\d /m);
+    expect(text.stdout).toMatch(/^kivi-2bit-g32 {2}(safe|care|unsafe): /m);
+    expect(text.stdout).not.toContain('innerq');
+    expect(text.stdout).not.toContain('\u001b');
+    const markdown = await compare('--scheme', 'kivi-2bit-g32', '--markdown');
+    expect(markdown.stdout).toMatch(/^\| kivi-2bit-g32 +\|/m);
+  });
+
+  test('--backend onnx measures the same', async () => {
+    const args = ['--scheme', 'kivi-2bit-g32', 'innerq-base', '--json'];
+    const rows = async (backend: string) => {
+      const { stdout } = await compare(...args, '--backend', backend);
+      const report = compareReportSchema.parse(JSON.parse(stdout));
+      expect(report.backend.id).toBe(backend);
+      return report.schemes as MeasuredRow[];
+    };
+    const [reference, onnx] = [await rows('reference'), await rows('onnx')];
+    expect(onnx.map(({ id }) => id)).toEqual(['f16', 'kivi-2bit-g32', 'innerq-base']);
+    for (const [i, row] of onnx.entries()) {
+      const same = reference[i] as MeasuredRow;
+      expect(row.bits).toEqual(same.bits);
+      expect(row.key.nmse).toBe(same.key.nmse);
+      expect(row.output.nmse).toBeCloseTo(same.output.nmse as number, 9);
+    }
+  });
+
+  test('--calibration is used for its scheme', async () => {
+    const opened = await openCapture(capture);
+    const { tokens, kvHeads, layers } = TINY_CAPTURE;
+    const samples = async function* () {
+      for (const [layer, number] of layers.entries()) {
+        const { key, value } = await opened.readLayer(number);
+        yield { layer, tokens, kvHeads, key: decodeF16(key), value: decodeF16(value) };
+      }
+    };
+    const calibration = await createCalibration(oakenSm, samples(), { text: 'the tiny capture' });
+    await opened.close();
+    writeFileSync(join(directory, 'calibration.json'), JSON.stringify([calibration]));
+    const args = ['--calibration', 'calibration.json', '--json'];
+    const { code, stdout } = await compare('--scheme', oakenSm.id, ...args);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).schemes[1]).toMatchObject({
+      id: oakenSm.id,
+      calibration: { source: 'given', description: 'text the tiny capture' },
+    });
+    const stranger = await compare('--scheme', 'kivi-2bit-g32', ...args);
+    expect({ code: stranger.code, stdout: stranger.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stranger.stderr).toMatch(/^error CALIBRATION_INVALID: .*none of the chosen schemes/m);
+  });
+});
+
+describe('failures have a code, exit code 1 and nothing on stdout', () => {
+  const cut = join(directory, 'cut.safetensors');
+  beforeAll(() => writeFileSync(cut, readFileSync(capture).subarray(0, 5000)));
+
+  test.each<[string[], RegExp]>([
+    [
+      ['--capture', 'cut.safetensors'],
+      /^error SAFETENSORS_INVALID: .*cut\.safetensors.*\n {2}\S.*\n$/,
+    ],
+    [['--capture', 'nowhere.safetensors'], /^error SAFETENSORS_INVALID: .*nowhere\.safetensors/],
+    [
+      ['--scheme', 'kivi-2bit-g33'],
+      /^error SCHEME_NOT_FOUND: .*\n {2}Did you mean "kivi-2bit-g32"\?/,
+    ],
+    [['--calibration', 'nowhere.json'], /^error CALIBRATION_INVALID: .*nowhere\.json/],
+  ])('%j', async (args, message) => {
+    const { code, stdout, stderr } = await runHere(['compare', ...args], { directory });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  test('a broken capture ends the process with code 1', async () => {
+    const args = ['compare', '--capture', 'cut.safetensors', '--json'];
+    const { code, stdout, stderr } = await runCli(args, { directory });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error SAFETENSORS_INVALID: /);
+  });
+
+  test('the stack comes with LOWBIT_KV_LOG=debug', async () => {
+    const { code, stderr } = await runCli(['compare', '--capture', 'nowhere.safetensors'], {
+      directory,
+      environment: { LOWBIT_KV_LOG: 'debug' },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^ +at /m);
+    expect(stderr).toMatch(/caused by: Error: ENOENT/);
+  });
+});

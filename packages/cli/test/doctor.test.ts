@@ -1,0 +1,64 @@
+// `lowbit-kv doctor`.
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { runCli } from './support/run-cli.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
+
+const directory = temporaryDirectory();
+
+test('everything is found and works here', async () => {
+  const { code, stdout, stderr } = await runCli(['doctor', '--json']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const report = JSON.parse(stdout);
+  expect(report).toMatchObject({
+    reportVersion: 1,
+    ok: true,
+    node: { version: process.versions.node },
+    onnxRuntime: { installed: true, loads: true, version: expect.stringMatching(/^1\./) },
+    problems: [],
+  });
+  expect(report.coreCopies).toHaveLength(1);
+  expect(report.packages.map(({ name }: { name: string }) => name)).toEqual([
+    'lowbit-kv',
+    '@lowbit-kv/backend-onnx',
+    '@lowbit-kv/core',
+    '@lowbit-kv/harness',
+    '@lowbit-kv/scheme-innerq',
+    '@lowbit-kv/scheme-kivi',
+    '@lowbit-kv/scheme-oaken',
+  ]);
+  expect(report.schemes.length).toBeGreaterThan(10);
+  expect(report.backends).toMatchObject([
+    { id: 'reference', required: true, reason: null },
+    { id: 'onnx', required: false, reason: null },
+  ]);
+});
+
+test("a second copy of core in the user's project is found, and so is a package that is missing", async () => {
+  const project = join(directory, 'project');
+  const core = join(project, 'node_modules/@lowbit-kv/core');
+  const plugin = join(project, 'node_modules/lowbit-kv-scheme-mine');
+  for (const folder of [core, plugin]) mkdirSync(folder, { recursive: true });
+  const coreManifest = fileURLToPath(new URL('../../core/package.json', import.meta.url));
+  cpSync(coreManifest, join(core, 'package.json'));
+  writeFileSync(
+    join(plugin, 'package.json'),
+    JSON.stringify({ name: 'lowbit-kv-scheme-mine', version: '3.2.1' }),
+  );
+  writeFileSync(
+    join(project, 'package.json'),
+    JSON.stringify({
+      dependencies: { 'lowbit-kv-scheme-mine': '3', 'lowbit-kv-scheme-gone': '1', zod: '4' },
+    }),
+  );
+  const { code, stdout } = await runCli(['doctor'], { directory: project });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/ok {2}lowbit-kv-scheme-mine 3\.2\.1 /);
+  expect(stdout).toMatch(new RegExp(`0\\.1\\.0 ${core}, used by lowbit-kv-scheme-mine$`, 'm'));
+  expect(stdout).toMatch(/optional {2}2 copies of @lowbit-kv\/core .*\n +fix: npm dedupe/);
+  expect(stdout).toMatch(
+    /broken {2}lowbit-kv-scheme-gone is not installed\n +fix: npm install lowbit-kv-scheme-gone/,
+  );
+});

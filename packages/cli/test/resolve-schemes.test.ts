@@ -1,0 +1,127 @@
+// `--scheme` resolves ids, packages of the user's directory and files, in this order.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { presets as kivi, kivi2 } from '@lowbit-kv/scheme-kivi';
+import { describe, expect, test } from 'vitest';
+import { resolveSchemes } from '../src/schemes/resolve-schemes.js';
+import { Terminal } from '../src/terminal.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
+
+const directory = temporaryDirectory();
+const write = (path: string, text: string) => {
+  mkdirSync(dirname(join(directory, path)), { recursive: true });
+  writeFileSync(join(directory, path), text);
+};
+const scheme = (id: string) => JSON.stringify({ ...structuredClone(kivi2), id });
+
+function makePackage(name: string, exported: unknown, text: string): void {
+  const manifest = { name, version: '1.0.0', type: 'module', exports: exported };
+  write(`node_modules/${name}/package.json`, JSON.stringify(manifest));
+  write(`node_modules/${name}/entry.js`, text);
+}
+
+async function resolve(...names: string[]) {
+  let notes = '';
+  const stream = {
+    write: (text: string) => {
+      notes += text;
+    },
+  };
+  const terminal = new Terminal({
+    stdout: {
+      write: () => {
+        throw new Error('stdout is for data');
+      },
+    },
+    stderr: stream,
+    environment: {},
+    directory,
+  });
+  const found = await resolveSchemes(names.length === 0 ? undefined : names, terminal);
+  return { ids: found.map((entry) => entry.scheme.id), notes };
+}
+
+describe('what a name means', () => {
+  test('nothing: every preset, without a word', async () => {
+    const { ids, notes } = await resolve();
+    expect(ids.length).toBeGreaterThan(10);
+    expect(ids).toEqual(expect.arrayContaining(kivi.map(({ id }) => id)));
+    expect(notes).toBe('');
+  });
+
+  test('an id', async () => {
+    const { ids, notes } = await resolve('kivi-2bit-g32');
+    expect(ids).toEqual(['kivi-2bit-g32']);
+    expect(notes).toBe('--scheme kivi-2bit-g32: kivi-2bit-g32 (@lowbit-kv/scheme-kivi)\n');
+  });
+
+  test('the short name of a package that comes with the command', async () => {
+    const expected = kivi.map(({ id }) => id);
+    expect((await resolve('kivi')).ids).toEqual(expected);
+    expect((await resolve('@lowbit-kv/scheme-kivi')).ids).toEqual(expected);
+  });
+
+  test('a package of the user, ours before others, with `import` exports only', async () => {
+    makePackage('lowbit-kv-scheme-both', './entry.js', `export default ${scheme('third-party')};`);
+    makePackage(
+      '@lowbit-kv/scheme-both',
+      { '.': { types: './none.d.ts', import: './entry.js' } },
+      `export const presets = [${scheme('ours-a')}, ${scheme('ours-b')}]; export default ${scheme('no')};`,
+    );
+    const { ids, notes } = await resolve('both');
+    expect(ids).toEqual(['ours-a', 'ours-b']);
+    expect(notes).toBe('--scheme both: ours-a, ours-b (@lowbit-kv/scheme-both)\n');
+    expect((await resolve('lowbit-kv-scheme-both')).ids).toEqual(['third-party']);
+  });
+
+  test('a file: default export, several exports, with or without its extension', async () => {
+    write('one.mjs', `export default ${scheme('one')};`);
+    write('two.mjs', `export const a = ${scheme('two-a')}, b = ${scheme('two-b')}, other = 1;`);
+    expect((await resolve('./one.mjs')).ids).toEqual(['one']);
+    expect((await resolve(join(directory, 'one.mjs'))).ids).toEqual(['one']);
+    expect((await resolve('one')).ids).toEqual(['one']);
+    expect((await resolve('./two.mjs')).ids).toEqual(['two-a', 'two-b']);
+  });
+
+  test('a preset that is named twice counts once', async () => {
+    const { ids } = await resolve('kivi-4bit-g32', 'kivi', 'kivi-2bit-g32');
+    expect(ids[0]).toBe('kivi-4bit-g32');
+    expect([...ids].sort()).toEqual(kivi.map(({ id }) => id).sort());
+  });
+});
+
+describe('what cannot be resolved', () => {
+  test.each<[string, RegExp]>([
+    [
+      'kivi-2bit-g23',
+      /Did you mean "kivi-2bit-g32"\? .*npm install lowbit-kv-scheme-kivi-2bit-g23/,
+    ],
+    ['kivy', /Did you mean "kivi"\?/],
+    ['zzzzzzzz', /\. If it is a package, install it here: npm install lowbit-kv-scheme-zzzzzzzz$/],
+    ['@acme/kv', /npm install @acme\/kv$/],
+    ['./nothing.js', /Check the path: it is relative to the current directory\.$/],
+    ['nothing.js', /Check the path/],
+    ['what is this?', /Name a preset, a package or a file/],
+  ])('%s', async (name, message) => {
+    const failure = resolve(name);
+    await expect(failure).rejects.toMatchObject({ code: 'SCHEME_NOT_FOUND', value: name });
+    await expect(failure).rejects.toThrow(message);
+    await expect(failure).rejects.toThrow(/valid: "kivi-2bit-g32"/);
+  });
+
+  test('a module that throws keeps its reason', async () => {
+    write('broken.mjs', `import 'not-installed-anywhere'; export default 1;`);
+    const failure = resolve('./broken.mjs');
+    await expect(failure).rejects.toMatchObject({ code: 'SCHEME_NOT_FOUND' });
+    await expect(failure).rejects.toThrow(/failed to load.*not-installed-anywhere/);
+  });
+
+  test('a module without a scheme says what it exports', async () => {
+    write('empty.mjs', 'export const setting = 1; export default () => 0;');
+    const failure = resolve('./empty.mjs');
+    await expect(failure).rejects.toMatchObject({
+      code: 'SCHEME_INVALID',
+      value: ['default', 'setting'],
+    });
+  });
+});

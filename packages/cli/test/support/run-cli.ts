@@ -1,0 +1,50 @@
+/** Runs the real command from its sources in a child process. */
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly directory?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Closes the reading end of stdout before anything is written, as a `head` that has seen enough. */
+  readonly closedStdout?: boolean;
+}
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+const main = path('../../src/main.ts');
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+
+/** Arguments of node that run `main.ts` from sources. */
+export const SOURCE_ARGUMENTS = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, main];
+
+export function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  return new Promise((resolve, reject) => {
+    const { NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
+    const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, ...args], {
+      cwd: options.directory ?? path('.'),
+      env: {
+        ...inherited,
+        TSX_TSCONFIG_PATH: path('../../../../tsconfig.base.json'),
+        ...options.environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const output = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output.stdout += text;
+    });
+    if (options.closedStdout === true) child.stdout.destroy();
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output.stderr += text;
+    });
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, ...output }));
+  });
+}
