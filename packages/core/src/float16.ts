@@ -10,7 +10,7 @@ export const F16_SMALLEST_NORMAL = 2 ** -14;
 /** Largest finite f16. */
 export const F16_MAX = 65504;
 
-/** Nearest f16 bits of a number, ties to even; beyond the range gives infinity, NaN stays NaN (quiet). */
+/** Nearest f16 bits of an f32, ties to even; beyond the range gives infinity, NaN stays NaN (quiet). */
 export function f32ToF16(value: number): number {
   float[0] = value;
   const bits = word[0] as number;
@@ -74,9 +74,17 @@ export function encodeF16(
   return destination;
 }
 
-/** The nearest f16 value of a number. */
+/** The nearest f16 value of any number, ties to even, rounded once. */
 export function roundToF16(value: number): number {
-  return f16ToF32(f32ToF16(value));
+  const magnitude = Math.abs(value);
+  // Infinite from here on, or NaN.
+  if (!(magnitude < 65520)) return f16ToF32(f32ToF16(value));
+  float[0] = magnitude;
+  const exponent = Math.max(((word[0] as number) >>> 23) - 127, -14);
+  // A sum this large has the f16 quantum as its last place.
+  const rounder = 1.5 * 2 ** (exponent - 10 + 52);
+  const rounded = magnitude + rounder - rounder;
+  return value < 0 || Object.is(value, -0) ? -rounded : rounded;
 }
 
 /** True for finite f16 bits; works on the integer bits, so no compiler can optimise it away. */
