@@ -19,6 +19,9 @@ export interface ExactAttention {
   readonly logSumExp: Float64Array;
 }
 
+/** Queries computed side by side: one running sum alone waits for each addition. */
+const SIDE_BY_SIDE = 4;
+
 /** Query row r stands at token `tokens - queries + r` and sees the tokens up to its own. Other heads than `only` stay 0. */
 export function exactAttention(
   inputs: AttentionInputs,
@@ -28,40 +31,53 @@ export function exactAttention(
   const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, scale } = sizes;
   const output = new Float64Array(queries * queryHeads * valueHeadDim);
   const logSumExp = new Float64Array(queries * queryHeads);
-  const group = queryHeads / kvHeads;
-  const weights = new Float64Array(tokens);
-  const query = new Float64Array(keyHeadDim);
+  // [SIDE_BY_SIDE, tokens], [SIDE_BY_SIDE, dim]; rows past the last query stay 0.
+  const weights = new Float64Array(SIDE_BY_SIDE * tokens);
+  const query = new Float64Array(SIDE_BY_SIDE * keyHeadDim);
+  const sums = new Float64Array(SIDE_BY_SIDE * valueHeadDim);
   for (let head = 0; head < queryHeads; head++) {
     if (only !== undefined && head !== only) continue;
-    const kvHead = Math.floor(head / group);
+    const kvHead = Math.floor((head * kvHeads) / queryHeads);
     const key = oneHead(inputs.key, kvHead, kvHeads, keyHeadDim, tokens);
     const value = oneHead(inputs.value, kvHead, kvHeads, valueHeadDim, tokens);
-    for (let i = 0; i < queries; i++) {
-      const row = i * queryHeads + head;
-      const visible = tokens - queries + i + 1;
-      for (let c = 0; c < keyHeadDim; c++) {
-        query[c] = (inputs.query[row * keyHeadDim + c] as number) * scale;
+    for (let first = 0; first < queries; first += SIDE_BY_SIDE) {
+      const count = Math.min(SIDE_BY_SIDE, queries - first);
+      const visible = tokens - queries + first + count;
+      query.fill(0);
+      for (let i = 0; i < count; i++) {
+        const from = ((first + i) * queryHeads + head) * keyHeadDim;
+        for (let c = 0; c < keyHeadDim; c++) {
+          query[i * keyHeadDim + c] = (inputs.query[from + c] as number) * scale;
+        }
       }
-      const largest = dotProducts(key, query, weights, visible);
-      let total = 0;
-      for (let token = 0; token < visible; token++) {
-        const weight = Math.exp((weights[token] as number) - largest);
-        weights[token] = weight;
-        total += weight;
+      dotProducts(key, query, weights, visible);
+      for (let i = 0; i < count; i++) {
+        const row = weights.subarray(i * tokens, i * tokens + visible);
+        logSumExp[(first + i) * queryHeads + head] = normalise(row, visible - count + i + 1);
       }
-      weightedSum(
-        value,
-        weights,
-        visible,
-        output.subarray(row * valueHeadDim, (row + 1) * valueHeadDim),
-      );
-      for (let c = row * valueHeadDim; c < (row + 1) * valueHeadDim; c++) {
-        output[c] = (output[c] as number) / total;
+      weightedSums(value, weights, sums, visible);
+      for (let i = 0; i < count; i++) {
+        const to = ((first + i) * queryHeads + head) * valueHeadDim;
+        output.set(sums.subarray(i * valueHeadDim, (i + 1) * valueHeadDim), to);
       }
-      logSumExp[row] = largest + Math.log(total);
     }
   }
   return { output, logSumExp };
+}
+
+/** Logits of the first `seen` tokens become softmax weights, the others 0. Returns the log-sum-exp. */
+function normalise(row: Float64Array, seen: number): number {
+  let largest = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < seen; i++) largest = Math.max(largest, row[i] as number);
+  let total = 0;
+  for (let i = 0; i < seen; i++) {
+    const weight = Math.exp((row[i] as number) - largest);
+    row[i] = weight;
+    total += weight;
+  }
+  for (let i = 0; i < seen; i++) row[i] = (row[i] as number) / total;
+  row.fill(0, seen);
+  return largest + Math.log(total);
 }
 
 /** `[tokens, dim]` of one head, contiguous. */
@@ -80,47 +96,56 @@ function oneHead(
   return result;
 }
 
-/** Fills `logits` and returns the largest. Four sums at once: one alone waits for each addition. */
 function dotProducts(
   key: Float32Array,
   query: Float64Array,
   logits: Float64Array,
   visible: number,
-): number {
-  const dim = query.length;
-  let largest = Number.NEGATIVE_INFINITY;
+): void {
+  const dim = query.length / SIDE_BY_SIDE;
+  const tokens = logits.length / SIDE_BY_SIDE;
   for (let token = 0; token < visible; token++) {
-    let k = token * dim;
-    let c = 0;
     let a = 0;
     let b = 0;
+    let c = 0;
     let d = 0;
-    let e = 0;
-    for (; c + 4 <= dim; c += 4, k += 4) {
-      a += (query[c] as number) * (key[k] as number);
-      b += (query[c + 1] as number) * (key[k + 1] as number);
-      d += (query[c + 2] as number) * (key[k + 2] as number);
-      e += (query[c + 3] as number) * (key[k + 3] as number);
+    for (let q = 0, k = token * dim; q < dim; q++, k++) {
+      const x = key[k] as number;
+      a += x * (query[q] as number);
+      b += x * (query[q + dim] as number);
+      c += x * (query[q + 2 * dim] as number);
+      d += x * (query[q + 3 * dim] as number);
     }
-    for (; c < dim; c++, k++) a += (query[c] as number) * (key[k] as number);
-    const logit = a + b + (d + e);
-    logits[token] = logit;
-    if (logit > largest) largest = logit;
+    logits[token] = a;
+    logits[token + tokens] = b;
+    logits[token + 2 * tokens] = c;
+    logits[token + 3 * tokens] = d;
   }
-  return largest;
 }
 
-function weightedSum(
+function weightedSums(
   value: Float32Array,
   weights: Float64Array,
+  sums: Float64Array,
   visible: number,
-  output: Float64Array,
 ): void {
-  const dim = output.length;
-  for (let token = 0, v = 0; token < visible; token++) {
-    const weight = weights[token] as number;
-    for (let c = 0; c < dim; c++, v++) {
-      output[c] = (output[c] as number) + weight * (value[v] as number);
+  const dim = sums.length / SIDE_BY_SIDE;
+  const tokens = weights.length / SIDE_BY_SIDE;
+  for (let channel = 0; channel < dim; channel++) {
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
+    for (let w = 0, v = channel; w < visible; w++, v += dim) {
+      const x = value[v] as number;
+      a += x * (weights[w] as number);
+      b += x * (weights[w + tokens] as number);
+      c += x * (weights[w + 2 * tokens] as number);
+      d += x * (weights[w + 3 * tokens] as number);
     }
+    sums[channel] = a;
+    sums[channel + dim] = b;
+    sums[channel + 2 * dim] = c;
+    sums[channel + 3 * dim] = d;
   }
 }

@@ -24,19 +24,23 @@ export function dotTile(run: TileRun, query: Float64Array, logits: Float64Array)
 
 function dotThreeRows(run: TileRun, row: number, query: Float64Array, logits: Float64Array): void {
   const { values, dim, columns } = run;
-  const pairs = run.count - (run.count % 2);
+  const threes = run.count - (run.count % 3);
   let to = row * columns + run.column;
-  for (let token = 0; token < pairs; token += 2, to += 2) {
+  for (let token = 0; token < threes; token += 3, to += 3) {
     let a0 = 0;
     let a1 = 0;
+    let a2 = 0;
     let b0 = 0;
     let b1 = 0;
+    let b2 = 0;
     let c0 = 0;
     let c1 = 0;
+    let c2 = 0;
     let k = run.offset + token * dim;
     for (let q = row * dim, end = q + dim; q < end; q++, k++) {
       const k0 = values[k] as number;
       const k1 = values[k + dim] as number;
+      const k2 = values[k + 2 * dim] as number;
       const qa = query[q] as number;
       const qb = query[q + dim] as number;
       const qc = query[q + 2 * dim] as number;
@@ -46,15 +50,21 @@ function dotThreeRows(run: TileRun, row: number, query: Float64Array, logits: Fl
       a1 += qa * k1;
       b1 += qb * k1;
       c1 += qc * k1;
+      a2 += qa * k2;
+      b2 += qb * k2;
+      c2 += qc * k2;
     }
     logits[to] = a0;
     logits[to + 1] = a1;
+    logits[to + 2] = a2;
     logits[to + columns] = b0;
     logits[to + columns + 1] = b1;
+    logits[to + columns + 2] = b2;
     logits[to + 2 * columns] = c0;
     logits[to + 2 * columns + 1] = c1;
+    logits[to + 2 * columns + 2] = c2;
   }
-  for (let token = pairs; token < run.count; token++) {
+  for (let token = threes; token < run.count; token++) {
     for (let i = row; i < row + 3; i++) dotOne(run, i, token, query, logits);
   }
 }

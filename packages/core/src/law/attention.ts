@@ -160,18 +160,16 @@ function keyTile(
 ): void {
   const { keyHeadDim: dim, scale, softCap } = job.geometry;
   const { columns } = layout;
-  const finish = (dot: number) => {
-    const logit = dot * scale;
-    return softCap === null ? logit : softCap * Math.tanh(logit / softCap);
-  };
   if (seen.from < seen.to) {
     const column = columnOf(tile.position + seen.from, layout);
     const count = seen.to - seen.from;
     const offset = tile.offset + seen.from * dim;
     dotTile({ values: tile.values, offset, count, dim, rows, columns, column }, query, logits);
     for (let row = 0; row < rows; row++) {
-      for (let i = row * columns + column, end = i + count; i < end; i++)
-        logits[i] = finish(logits[i] as number);
+      for (let i = row * columns + column, end = i + count; i < end; i++) {
+        const logit = (logits[i] as number) * scale;
+        logits[i] = softCap === null ? logit : softCap * Math.tanh(logit / softCap);
+      }
     }
   }
   for (let token = 0; token < tile.count; token++) {
@@ -186,7 +184,9 @@ function keyTile(
       for (let c = 0, k = tile.offset + token * dim, q = row * dim; c < dim; c++) {
         dot += (query[q++] as number) * (tile.values[k++] as number);
       }
-      logits[row * columns + column] = finish(dot);
+      const logit = dot * scale;
+      logits[row * columns + column] =
+        softCap === null ? logit : softCap * Math.tanh(logit / softCap);
     }
   }
 }

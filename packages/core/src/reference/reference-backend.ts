@@ -84,7 +84,7 @@ class ReferenceStore implements BlockStore {
       const work = job.work[tensor];
       const input = hostBits(job[tensor]);
       pages.copy(work.copies);
-      for (const copy of work.copies) if (copy.kind === 'packed') tiles.invalidate(copy.to, 0);
+      for (const { kind, to } of work.copies) tiles.invalidate(kind, to, 0);
       for (const { page, sources } of work.statistics) {
         const rule = channelScaleOf(pages.plan);
         const tokens = pages.gather(sources, input);
@@ -93,11 +93,12 @@ class ReferenceStore implements BlockStore {
           .statisticsPage(page)
           .set(channelReciprocals(tokens, pages.plan.heads, pages.plan.headDim, rule));
       }
+      for (const { page, slot } of work.writes) tiles.invalidate('window', page, slot);
       pages.write(work.writes, input);
       for (const pack of work.packs) {
         const tokens = pages.gather(pack.sources, input);
         const reciprocals = pack.statistics < 0 ? null : pages.statisticsPage(pack.statistics);
-        tiles.invalidate(pack.page, pack.slot);
+        tiles.invalidate('packed', pack.page, pack.slot);
         encodeTokens(
           pages.plan as PackedTensorPlan,
           tokens,
@@ -161,7 +162,8 @@ class ReferenceStore implements BlockStore {
     const layer = this.#layer(request.layer);
     layer[request.tensor].writePages(request.kind, request.pages, bytes);
     const tiles = request.tensor === 'key' ? layer.keyTiles : layer.valueTiles;
-    if (request.kind === 'packed') for (const page of request.pages) tiles.invalidate(page, 0);
+    if (request.kind === 'statistics') return;
+    for (const page of request.pages) tiles.invalidate(request.kind, page, 0);
   }
 
   dispose(): void {

@@ -1,18 +1,19 @@
 /**
- * Turns spans into decoded tiles and keeps decoded blocks: packed blocks never change, so a decode loop needs each once.
+ * Turns spans into decoded tiles and keeps what it decoded: written slots never change, so a decode loop needs each once.
  */
 import type { Span } from '../backend.js';
 import { decodeF16 } from '../float16.js';
 import type { DecodedTile } from '../law/attention.js';
 import { decodeTokens } from '../law/decode.js';
 import type { PackedTensorPlan } from '../law/encode.js';
+import { WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import type { HostPages } from './host-pages.js';
 
-/** Decoded blocks kept per tensor and layer before all are dropped. */
+/** Decoded values kept per tensor and layer, of blocks and of windows, before all are dropped. */
 const KEPT_BYTES = 32 * 1024 * 1024;
 
-interface DecodedBlock {
-  /** f32 `[heads, blockTokens, headDim]`. */
+interface DecodedSlots {
+  /** f32: `[heads, blockTokens, headDim]` of a block, `[WINDOW_PAGE_TOKENS, headDim]` of one head of a window page. */
   readonly values: Float32Array;
   /** Slots decoded so far. */
   slots: number;
@@ -20,17 +21,21 @@ interface DecodedBlock {
 
 export class TileDecoder {
   readonly #pages: HostPages;
-  readonly #blocks = new Map<number, DecodedBlock>();
-  #keptBytes = 0;
+  readonly #blocks = new DecodedPages();
+  /** By `page * heads + head`. */
+  readonly #windows = new DecodedPages();
 
   constructor(pages: HostPages) {
     this.#pages = pages;
   }
 
   /** Forgets slots from `slot` on: they are about to be written. */
-  invalidate(page: number, slot: number): void {
-    const block = this.#blocks.get(page);
-    if (block !== undefined) block.slots = Math.min(block.slots, slot);
+  invalidate(kind: 'packed' | 'window', page: number, slot: number): void {
+    if (kind === 'packed') this.#blocks.cut(page, slot);
+    else {
+      const { heads } = this.#pages.plan;
+      for (let head = 0; head < heads; head++) this.#windows.cut(page * heads + head, slot);
+    }
   }
 
   /** Decoded tiles of one kv head. `input` is f16 bits `[rows, heads, headDim]`. */
@@ -44,10 +49,12 @@ export class TileDecoder {
         const transformed = (scheme.transforms?.length ?? 0) > 0;
         return { values, offset, count, position, transformed };
       }
-      const bits =
-        span.source === 'window'
-          ? this.#pages.windowHead(span.page, head, span.slot, count)
-          : this.#inputHead(input as Uint16Array, span, head);
+      if (span.source === 'window') {
+        const { values } = this.#window(span.page, head, span.slot + count);
+        const offset = span.slot * this.#pages.plan.headDim;
+        return { values, offset, count, position, transformed: false };
+      }
+      const bits = this.#inputHead(input as Uint16Array, span, head);
       return { values: decodeF16(bits), offset: 0, count, position, transformed: false };
     });
   }
@@ -62,19 +69,21 @@ export class TileDecoder {
     return bits;
   }
 
-  #block(page: number, slots: number): DecodedBlock {
+  #window(page: number, head: number, slots: number): DecodedSlots {
+    const { heads, headDim } = this.#pages.plan;
+    const window = this.#windows.get(page * heads + head, WINDOW_PAGE_TOKENS * headDim);
+    if (window.slots < slots) {
+      const bits = this.#pages.windowHead(page, head, window.slots, slots - window.slots);
+      decodeF16(bits, window.values.subarray(window.slots * headDim, slots * headDim));
+      window.slots = slots;
+    }
+    return window;
+  }
+
+  #block(page: number, slots: number): DecodedSlots {
     const plan = this.#pages.plan as PackedTensorPlan;
     const { heads, blockTokens, headDim } = plan.layout;
-    let block = this.#blocks.get(page);
-    if (block === undefined) {
-      block = { values: new Float32Array(heads * blockTokens * headDim), slots: 0 };
-      if (this.#keptBytes + block.values.byteLength > KEPT_BYTES) {
-        this.#blocks.clear();
-        this.#keptBytes = 0;
-      }
-      this.#blocks.set(page, block);
-      this.#keptBytes += block.values.byteLength;
-    }
+    const block = this.#blocks.get(page, heads * blockTokens * headDim);
     if (block.slots < slots) {
       for (let head = 0; head < heads; head++) {
         const at = (head * blockTokens + block.slots) * headDim;
@@ -91,5 +100,30 @@ export class TileDecoder {
       block.slots = slots;
     }
     return block;
+  }
+}
+
+/** Decoded values by number, dropped together when they grow too large. */
+class DecodedPages {
+  readonly #pages = new Map<number, DecodedSlots>();
+  #keptBytes = 0;
+
+  /** What is kept under a number; empty when new. */
+  get(number: number, size: number): DecodedSlots {
+    const kept = this.#pages.get(number);
+    if (kept !== undefined) return kept;
+    const fresh = { values: new Float32Array(size), slots: 0 };
+    if (this.#keptBytes + fresh.values.byteLength > KEPT_BYTES) {
+      this.#pages.clear();
+      this.#keptBytes = 0;
+    }
+    this.#pages.set(number, fresh);
+    this.#keptBytes += fresh.values.byteLength;
+    return fresh;
+  }
+
+  cut(number: number, slot: number): void {
+    const kept = this.#pages.get(number);
+    if (kept !== undefined) kept.slots = Math.min(kept.slots, slot);
   }
 }
