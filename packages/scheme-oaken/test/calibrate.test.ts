@@ -38,6 +38,18 @@ describe('ranks', () => {
       innerHigh: 32,
     });
   });
+
+  test('fractions are the decimals of the shares: 0.46 of 251 numbers is rank 115', async () => {
+    // 1 - (0.08 + 0.84) / 2 in doubles is a little less than 0.54.
+    const shares = { outer: 0.08, middle: 0.84, inner: 0.08 };
+    const [layer] = await calibrateThresholds(sequence([sample(0, shuffled(251))]), shares);
+    expect(layer?.key?.thresholds).toEqual({
+      outerLow: 10,
+      outerHigh: 240,
+      innerLow: 115,
+      innerHigh: 135,
+    });
+  });
 });
 
 test('two runs of keys and values: numpy quantiles, f16 each, averaged, f16 again', async () => {
@@ -69,10 +81,15 @@ test('two runs of keys and values: numpy quantiles, f16 each, averaged, f16 agai
 });
 
 test('each run is rounded before the average', async () => {
-  // 2049 rounds to 2048 in f16, so the mean with 2048 is 2048; of the plain numbers it would be 2048.5.
-  const runs = [2049, 2048].map((x) => sample(0, Float32Array.of(x, x, x)));
+  // 2049 rounds to 2048, and the mean 2049 again; the mean of the plain numbers, 2049.5, would round to 2050.
+  const runs = [2049, 2050].map((x) => sample(0, Float32Array.of(x, x, x)));
   const [layer] = await calibrateThresholds(sequence(runs), SHARES);
-  expect(layer?.key?.thresholds?.outerHigh).toBe(2048);
+  expect(layer?.key?.thresholds).toEqual({
+    outerLow: 2048,
+    outerHigh: 2048,
+    innerLow: 2048,
+    innerHigh: 2048,
+  });
 });
 
 test('the average is rounded once, not by way of f32', async () => {
