@@ -19,13 +19,18 @@ export function fillParts(text: string, parts: ReadonlyMap<string, string>): str
   return filled;
 }
 
-/** A Markdown table. */
+/** A Markdown table, its columns aligned as the formatter wants them. */
 export function markdownTable(
   head: readonly string[],
   rows: readonly (readonly (string | number)[])[],
 ): string {
-  const lines = [head, head.map(() => '---'), ...rows];
-  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  const cells = [head, ...rows].map((row) => row.map(String));
+  const widths = head.map((_, i) => Math.max(3, ...cells.map((row) => (row[i] ?? '').length)));
+  const line = (row: readonly string[]) =>
+    `| ${widths.map((width, i) => (row[i] ?? '').padEnd(width)).join(' | ')} |`;
+  const rule = line(widths.map((width) => '-'.repeat(width)));
+  const [first = [], ...rest] = cells;
+  return [line(first), rule, ...rest.map(line)].join('\n');
 }
 
 export function hex(value: number, digits: number): string {

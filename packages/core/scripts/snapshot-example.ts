@@ -49,7 +49,9 @@ export function snapshotParts(): Map<string, string> {
   const shortened = JSON.stringify({ ...header, sequences: header.sequences.slice(0, 1) }, null, 2)
     // Objects of numbers and names on one line each.
     .replace(/\{[^{}]*\}/g, (inner) => inner.replace(/\s+/g, ' '))
-    .replace(/\[[\s\d,]*\]/g, (inner) => inner.replace(/\s+/g, ' '));
+    .replace(/\[[\s\d,]*\]/g, (inner) =>
+      inner.replace(/\s+/g, ' ').replace('[ ', '[').replace(' ]', ']'),
+    );
   return new Map([
     ['snapshot-container', markdownTable(['offset', 'bytes', 'content'], rows)],
     ['snapshot-header', `\`\`\`json\n${shortened}\n\`\`\``],
