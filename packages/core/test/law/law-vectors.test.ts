@@ -1,0 +1,138 @@
+// Vectors that an independent Python program computed from docs/law.md, through the quantizers and through whole pages.
+import { describe, expect, it } from 'vitest';
+import { decodeF16 } from '../../src/float16.js';
+import { decodeTokens } from '../../src/law/decode.js';
+import { encodeTokens } from '../../src/law/encode.js';
+import { readEndOffset } from '../../src/law/page-bytes.js';
+import { channelReciprocals } from '../../src/law/statistics.js';
+import { signedCode } from '../../src/law/symmetric.js';
+import type { ParameterName } from '../../src/plan/layout.js';
+import type { Quantizer } from '../../src/scheme.js';
+import { bandScheme, groupScheme, hex, planOf, readParameter } from './support.js';
+import { bitsOf, bytesOfHex, floatsOf, lawVectors } from './vectors.js';
+
+/** Codes, parameters and decoded values of one group, stored along an axis as the only group of a page. */
+function throughPage(
+  x: readonly string[],
+  bits: 1 | 2 | 3 | 4 | 8,
+  quantizer: Quantizer,
+  along: 'tokens' | 'channels',
+) {
+  const bitsIn = bitsOf(x);
+  const size = bitsIn.length;
+  const shape =
+    along === 'channels'
+      ? { heads: 1, headDim: size, blockTokens: 1 }
+      : { heads: 1, headDim: 1, blockTokens: size };
+  const plan = planOf(groupScheme(bits, along, size, quantizer), shape);
+  const page = new Uint8Array(plan.layout.pageBytes);
+  const count = along === 'channels' ? 1 : size;
+  encodeTokens(plan, bitsIn, count, null, page, 0);
+  const decoded = new Float32Array(size);
+  decodeTokens(plan, page, 0, 0, count, decoded);
+  return {
+    packed: page.subarray(0, (size * bits) / 8),
+    scale: readParameter(plan, page, 0, 'scale', 0),
+    zero: quantizer.mode === 'symmetric' ? 0 : readParameter(plan, page, 0, 'zero', 0),
+    decoded,
+  };
+}
+
+const sameValues = (actual: ArrayLike<number>, expected: ArrayLike<number>) =>
+  actual.length === expected.length && Array.from(actual).every((v, i) => v === expected[i]);
+
+describe.each(['channels', 'tokens'] as const)('one group along %s', (along) => {
+  const check = (
+    row: (typeof lawVectors.symmetric)[number] | (typeof lawVectors.asymmetric)[number],
+    quantizer: Quantizer,
+  ) => {
+    const result = throughPage(row.x, row.bits, quantizer, along);
+    expect(result.packed).toEqual(bytesOfHex(row.packed));
+    expect([result.scale, result.zero]).toEqual([
+      hex(row.scale),
+      hex('zero' in row ? row.zero : '0'),
+    ]);
+    expect(sameValues(result.decoded, floatsOf(row.decoded))).toBe(true);
+  };
+
+  it.each(lawVectors.symmetric.map((row) => [row.codes, row.bits, row.name, row] as const))(
+    'symmetric %s, %d bits: %s',
+    (_codes, _bits, _name, row) => check(row, { mode: 'symmetric', codes: row.codes }),
+  );
+
+  it.each(lawVectors.asymmetric.map((row) => [row.bits, row.name, row] as const))(
+    'asymmetric, %d bits: %s',
+    (_bits, _name, row) => check(row, { mode: 'asymmetric', codes: 'uniform' }),
+  );
+
+  it.each(lawVectors.hybrid.map((row) => [row.codes, row.asymmetricBits, row.name, row] as const))(
+    'hybrid %s with %d-bit asymmetric codes: %s',
+    (_codes, _bits, _name, row) => {
+      const { codes, asymmetricBits, tie } = row;
+      check(row, { mode: 'hybrid', codes, asymmetricBits, norm: 'l1', tie });
+      expect((hex(row.scale) & 0x8000) !== 0).toBe(row.asymmetric);
+    },
+  );
+});
+
+it('codes of the vectors are those of the packed bytes', () => {
+  for (const row of lawVectors.symmetric) {
+    const bytes = bytesOfHex(row.packed);
+    const codes = row.q.map((_, j) => {
+      const bit = j * row.bits;
+      const word = bytes[bit >> 3]! | ((bytes[(bit >> 3) + 1] ?? 0) << 8);
+      return signedCode((word >> (bit & 7)) & (2 ** row.bits - 1), row.bits);
+    });
+    expect(codes).toEqual(row.q);
+  }
+});
+
+describe('one vector with bands', () => {
+  it.each(lawVectors.bands.map((row) => [row.middle, row.name, row] as const))(
+    '%s: %s',
+    (_middle, _name, row) => {
+      const bits = bitsOf(row.x);
+      const headDim = bits.length;
+      const shape = { heads: 1, headDim, blockTokens: 1, thresholds: row.thresholds };
+      const plan = planOf(bandScheme(row.middle, 'head'), shape);
+      const page = new Uint8Array(plan.layout.pageBytes);
+      encodeTokens(plan, bits, 1, null, page, 0);
+      const nibbles = row.nibbles.map((_, i) => (page[i >> 1]! >> (4 * (i & 1))) & 15);
+      expect(nibbles).toEqual(row.nibbles);
+      for (const [name, text] of Object.entries(row.parameters))
+        expect([name, readParameter(plan, page, 0, name as ParameterName, 0)]).toEqual([
+          name,
+          hex(text),
+        ]);
+      const { entries } = plan.layout.sparse!;
+      let start = 0;
+      for (const [chunk, expected] of row.outliers.entries()) {
+        const end = readEndOffset(page, 0, plan.layout, chunk);
+        expect([...page.subarray(entries.offset + start, entries.offset + end)]).toEqual(expected);
+        start = end;
+      }
+      const decoded = new Float32Array(headDim);
+      decodeTokens(plan, page, 0, 0, 1, decoded);
+      expect(sameValues(decoded, floatsOf(row.decoded))).toBe(true);
+    },
+  );
+});
+
+describe('channel scale', () => {
+  it.each(lawVectors.channelScale.map((row) => [row.name, row] as const))('%s', (_name, row) => {
+    const headDim = row.reciprocals.length;
+    const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
+    const { clamp, minimumSpread } = row;
+    const result = channelReciprocals(tokens, 1, headDim, { clamp, minimumSpread });
+    expect([...result]).toEqual(row.reciprocals.map(hex));
+    // A second head must not see the first one.
+    const doubled = new Uint16Array(tokens.length * 2).fill(0x4900);
+    for (let i = 0; i < tokens.length; i++) {
+      const token = Math.floor(i / headDim);
+      doubled[(token * 2 + 1) * headDim + (i % headDim)] = tokens[i]!;
+    }
+    const both = channelReciprocals(doubled, 2, headDim, { clamp, minimumSpread });
+    expect(both.subarray(headDim)).toEqual(result);
+    expect(decodeF16(result).every((r) => r > 0 && Number.isFinite(r))).toBe(true);
+  });
+});
