@@ -5,10 +5,10 @@
  * Every stream starts with a zero entry that no query sees, so that nothing the graph multiplies or reduces is empty:
  * matrix products over nothing end the process in ONNX Runtime 1.30.
  */
-import type { LayerGeometry, LayerPlan } from '@lowbit-kv/core';
+import type { LayerGeometry, LayerPlan, TensorPlan } from '@lowbit-kv/core';
 import { channelScaleOf, isPacked } from '../packed-plan.js';
 import { GraphBuilder, type Value } from './builder.js';
-import { dequantizePages } from './dequantize.js';
+import { dequantizePages, type Order } from './dequantize.js';
 import { Operations } from './operations.js';
 
 const LARGEST_F16 = 65504;
@@ -89,11 +89,8 @@ function behindZero(o: Operations, indices: Value): Value {
 function keyDots(o: Operations, layer: LayerPlan, rows: Value): Value {
   const { key } = layer;
   const { heads, headDim } = key;
-  const zero = o.graph.constant('float32', Array(heads * headDim).fill(0), [heads, headDim, 1]);
-  const tokens = o.transpose(o.cast(tokenInput(o, key), 'float32'), [1, 2, 0]);
-  const dots = (query: Value, keys: readonly Value[]) =>
-    o.matrixProduct(query, o.cast(o.concat(keys, 2), 'float64'));
-  const plain = dots(rows, [zero, tokens]);
+  const tokens = o.transpose(o.cast(tokenInput(o, key), 'float32'), [1, 0, 2]);
+  const plain = dotProducts(o, rows, [zeroEntry(o, key, 'tokens,channels'), tokens]);
   if (!isPacked(key)) return plain;
   let folded = rows;
   if (channelScaleOf(key) !== undefined) {
@@ -107,23 +104,42 @@ function keyDots(o: Operations, layer: LayerPlan, rows: Value): Value {
     const factors = o.divide(o.scalar('float32', 1), o.cast(reciprocals, 'float32'));
     folded = o.multiply(rows, o.reshape(o.cast(factors, 'float64'), [heads, 1, headDim]));
   }
-  const packed = dequantizePages(o, key, 'channels,tokens');
-  return o.concat([plain, dots(folded, [packed, zero])], 2);
+  // Keys stay in the order they come in: moving the products afterwards costs less.
+  const order = key.layout.codes.rows === 'channels' ? 'channels,tokens' : 'tokens,channels';
+  const packed = [dequantizePages(o, key, order), zeroEntry(o, key, order)];
+  return o.concat([plain, dotProducts(o, folded, packed, order)], 2);
+}
+
+/** f64 `[kvHeads, rows, tokens]`. */
+function dotProducts(
+  o: Operations,
+  rows: Value,
+  keys: readonly Value[],
+  order: Order = 'tokens,channels',
+): Value {
+  if (order === 'channels,tokens')
+    return o.matrixProduct(rows, o.cast(o.concat(keys, 2), 'float64'));
+  const columns = o.transpose(rows, [0, 2, 1]);
+  const products = o.matrixProduct(o.cast(o.concat(keys, 1), 'float64'), columns);
+  return o.transpose(products, [0, 2, 1]);
+}
+
+function zeroEntry(o: Operations, { heads, headDim }: TensorPlan, order: Order): Value {
+  const dims = order === 'channels,tokens' ? [heads, headDim, 1] : [heads, 1, headDim];
+  return o.graph.constant('float32', Array(heads * headDim).fill(0), dims);
 }
 
 /** f32 `[kvHeads, 1 + tokens, headDim]`: the zero entry, the f16 values, then the packed ones. */
 function valueTokens(o: Operations, layer: LayerPlan): Value {
   const { value } = layer;
-  const { heads, headDim } = value;
-  const zero = o.graph.constant('float32', Array(heads * headDim).fill(0), [heads, 1, headDim]);
   const tokens = o.transpose(o.cast(tokenInput(o, value), 'float32'), [1, 0, 2]);
   // A non-finite value must not reach queries that do not see it: 0 times infinity is not 0.
   const finite = o.select(o.atMost(o.absolute(tokens), LARGEST_F16), tokens, 0);
   const packed = isPacked(value) ? [dequantizePages(o, value, 'tokens,channels')] : [];
-  return o.concat([zero, finite, ...packed], 1);
+  return o.concat([zeroEntry(o, value, 'tokens,channels'), finite, ...packed], 1);
 }
 
-function tokenInput(o: Operations, plan: LayerPlan['key']): Value {
+function tokenInput(o: Operations, plan: TensorPlan): Value {
   const { tensor, heads, headDim } = plan;
   return o.graph.input(
     `${tensor}_tokens`,

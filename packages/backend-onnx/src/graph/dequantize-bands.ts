@@ -9,13 +9,13 @@ import { type BandEdges, bandEdges } from './encode-bands.js';
 import type { Operations } from './operations.js';
 import { f16Values, numbersAt } from './unpack.js';
 
-/** f32 `[blocks, heads, tokens, channels]` from pages, their head blocks and unpacked nibbles. */
+/** f32 `[blocks, heads, tokens, channels]` from pages, their head blocks and unpacked nibbles (f32). */
 export function decodeBands(
   o: Operations,
   plan: PackedPlan,
   pages: Value,
   blocks: Value,
-  nibbles: Value,
+  levels: Value,
 ): Value {
   const { layout, tensor, scheme } = plan;
   const thresholds = o.graph.input(
@@ -25,7 +25,6 @@ export function decodeBands(
     'Band edges: outerLow, outerHigh, innerLow, innerHigh.',
   );
   const edges = bandEdges(o, thresholds);
-  const levels = o.cast(nibbles, 'float32');
   const parameter = (name: string) => bandParameter(o, layout, pages, blocks, name);
 
   const marks = o.cast(outlierMarks(o, plan, blocks), 'int32');

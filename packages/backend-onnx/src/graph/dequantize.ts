@@ -33,7 +33,7 @@ export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): 
   );
 }
 
-/** `[blocks, heads, rows, codes]`. */
+/** f32 `[blocks, heads, rows, codes]`. */
 function codesOf(o: Operations, blocks: Value, layout: BlockLayout): Value {
   const { heads, codes, bits, blockTokens, headDim } = layout;
   const bytes = o.slice(blocks, 2, codes.offset, codes.offset + codes.rowCount * codes.rowBytes);
@@ -79,21 +79,20 @@ function applyParameters(
   bitsOf: (name: ParameterName) => Value,
 ): Value {
   const { quantizer, bits } = plan.scheme;
-  const levels = o.cast(codes, 'float32');
   const scaleBits = bitsOf('scale');
   if (quantizer.mode === 'asymmetric') {
-    const product = o.multiply(levels, f16Values(o, scaleBits));
+    const product = o.multiply(codes, f16Values(o, scaleBits));
     return o.add(product, f16Values(o, bitsOf('zero')));
   }
   // Two's complement: the upper half of the codes stands for the negative levels.
-  const negative = o.cast(o.atLeast(levels, 2 ** (bits - 1)), 'float32');
+  const negative = o.cast(o.atLeast(codes, 2 ** (bits - 1)), 'float32');
   if (quantizer.mode === 'symmetric') {
-    const signed = o.subtract(levels, o.multiply(negative, 2 ** bits));
+    const signed = o.subtract(codes, o.multiply(negative, 2 ** bits));
     return o.multiply(signed, f16Values(o, scaleBits));
   }
   const asymmetric = signBit(o, scaleBits);
   const turn = o.select(asymmetric, o.scalar('float32', 0), o.scalar('float32', 2 ** bits));
-  const signed = o.subtract(levels, o.multiply(negative, turn));
+  const signed = o.subtract(codes, o.multiply(negative, turn));
   const scale = f16Values(o, o.bitAnd(scaleBits, 0x7fff));
   return o.add(o.multiply(signed, scale), f16Values(o, bitsOf('zero')));
 }

@@ -10,10 +10,17 @@ import { quantizeGroups } from './encode-groups.js';
 import { Operations } from './operations.js';
 import { packCodes } from './pack.js';
 
-export function buildEncodeGraph(plan: PackedPlan, metadata: Readonly<Record<string, string>>) {
+/** What the tokens come as. f32 values are taken as they are: only f16 values give canonical bytes. */
+export type TokenType = 'float16' | 'float32';
+
+export function buildEncodeGraph(
+  plan: PackedPlan,
+  metadata: Readonly<Record<string, string>>,
+  tokenType: TokenType = 'float16',
+): Uint8Array {
   const graph = new GraphBuilder(`encode_${plan.tensor}`);
   const o = new Operations(graph);
-  const tokens = tokenValues(o, plan);
+  const tokens = tokenValues(o, plan, tokenType);
   if (hasBands(plan)) encodeBands(o, plan, tokens);
   else if (plan.layout.codes.rows === 'channels') encodeAlongTokens(o, plan, tokens);
   else encodeAlongChannels(o, plan, tokens);
@@ -21,11 +28,11 @@ export function buildEncodeGraph(plan: PackedPlan, metadata: Readonly<Record<str
 }
 
 /** f32 `[tokens, heads, headDim]`, multiplied by the reciprocals of the channel scale. */
-function tokenValues(o: Operations, plan: PackedPlan): Value {
+function tokenValues(o: Operations, plan: PackedPlan, type: TokenType): Value {
   const { heads, headDim } = plan;
   const tokens = o.graph.input(
     'tokens',
-    'float16',
+    type,
     ['tokens', heads, headDim],
     'Tokens to encode, whole groups of them.',
   );

@@ -14,7 +14,10 @@ export function headBlocks(
   return o.reshape(o.slice(pages, 1, 0, heads * headBytes), [0, heads, headBytes]);
 }
 
-/** uint8 rows `[blocks, heads, rows, rowBytes]` to codes `[blocks, heads, rows, count]`, uint8 (uint32 for 3 bits). */
+/**
+ * uint8 rows `[blocks, heads, rows, rowBytes]` to codes `[blocks, heads, rows, count]` as f32. A table lists the codes of
+ * every byte (of every 12 bits for 3-bit codes): one look-up costs less than a shift and a mask per code.
+ */
 export function unpackCodes(
   o: Operations,
   rows: Value,
@@ -23,24 +26,32 @@ export function unpackCodes(
   bits: number,
 ): Value {
   const { heads, rowCount, rowBytes } = shape;
-  // A word is the smallest run of codes that fills whole bytes.
-  const wordCodes = bits === 3 ? 8 : 8 / bits;
   const wordBytes = bits === 3 ? 3 : 1;
+  const wordCodes = (wordBytes * 8) / bits;
   const words = Math.ceil(count / wordCodes);
   const used =
     words * wordBytes <= rowBytes
       ? o.slice(rows, 3, 0, words * wordBytes)
       : o.padEnd(rows, 3, words * wordBytes - rowBytes);
-  if (bits === 8) return used;
-  const grouped = o.reshape(used, [0, heads, rowCount, words, wordBytes]);
-  const word = wordBytes === 1 ? grouped : o.cast(littleEndian(o, grouped, 4, 3), 'uint32');
-  const shifts = o.graph.constant(
-    word.type,
-    Array.from({ length: wordCodes }, (_, j) => j * bits),
-  );
-  const codes = o.bitAnd(o.shiftRight(word, shifts), 2 ** bits - 1);
+  if (bits === 8) return o.cast(used, 'float32');
+  let keys = o.cast(used, 'int32');
+  if (bits === 3) {
+    const word = littleEndian(o, o.reshape(used, [0, heads, rowCount, words, 3]), 4, 3);
+    keys = o.concat([o.bitAnd(word, 0xfff), o.divide(word, 0x1000)], 4);
+  }
+  const codes = o.gather(codeTable(o, bits === 3 ? 12 : 8, bits), keys, 0);
   const flat = o.reshape(codes, [0, heads, rowCount, words * wordCodes]);
   return words * wordCodes === count ? flat : o.slice(flat, 3, 0, count);
+}
+
+/** f32 `[2^width, width / bits]`: the codes in every pattern of `width` bits. */
+function codeTable(o: Operations, width: number, bits: number): Value {
+  const codes = width / bits;
+  const table: number[] = [];
+  for (let pattern = 0; pattern < 2 ** width; pattern++) {
+    for (let j = 0; j < codes; j++) table.push((pattern >>> (j * bits)) & (2 ** bits - 1));
+  }
+  return o.graph.constant('float32', table, [2 ** width, codes]);
 }
 
 /** int32 numbers from `bytes` uint8 along `axis`, which stays with length 1. */
