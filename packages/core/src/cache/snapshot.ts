@@ -7,12 +7,12 @@ import * as z from 'zod';
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checksum } from '../fingerprint.js';
-import { readEndOffset } from '../law/encode.js';
+import { readEndOffset } from '../law/page-bytes.js';
 import { canonicalizePage } from '../plan/canonical.js';
-import { type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
+import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import type { Sequence } from './sequence.js';
-import type { Entry, TensorState } from './tensor-state.js';
+import { type Entry, heldFrom, type TensorState } from './tensor-state.js';
 
 export const SNAPSHOT_VERSION = 1;
 const MAGIC = [0x4c, 0x42, 0x4b, 0x56];
@@ -227,9 +227,10 @@ export async function readSnapshot(
 }
 
 function open(bytes: Uint8Array): { header: Header; payload: Uint8Array } {
-  if (bytes.length < PREFIX_BYTES + CHECKSUM_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte)) {
+  if (!(bytes instanceof Uint8Array))
+    return invalid('a snapshot must be a Uint8Array', typeof bytes, 'the bytes that snapshot gave');
+  if (bytes.length < PREFIX_BYTES + CHECKSUM_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte))
     return invalid('not a lowbit-kv snapshot', bytes.length, 'a container that starts with LBKV');
-  }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint32(4, true);
   if (version !== SNAPSHOT_VERSION)
@@ -265,6 +266,14 @@ function open(bytes: Uint8Array): { header: Header; payload: Uint8Array } {
 function checkHeader(header: Header, plan: Plan): void {
   if (header.pages.length !== plan.classes.length)
     invalid('wrong number of page classes', header.pages.length, String(plan.classes.length));
+  for (const [i, counts] of header.pages.entries()) {
+    const { blockTokens, statisticsTokens } = plan.classes[i] as PageClass;
+    const longest = counts.packed.find((tokens) => tokens > blockTokens);
+    if (longest !== undefined)
+      invalid('a packed page is longer than a block', longest, `at most ${blockTokens} tokens`);
+    if (statisticsTokens === 0 && counts.statistics > 0)
+      invalid('a statistics page nobody takes', counts.statistics, '0');
+  }
   for (const sequence of header.sequences) {
     if (sequence.states.length !== plan.classes.length)
       invalid('wrong number of states', sequence.states.length, String(plan.classes.length));
@@ -281,28 +290,49 @@ function checkState(
   plan: Plan,
 ): void {
   const counts = header.pages[i] as Header['pages'][number];
-  const blockTokens = plan.classes[i]?.blockTokens ?? 0;
+  const pageClass = plan.classes[i] as PageClass;
+  const window = pageClass.slidingWindow;
   if (state.statistics >= counts.statistics)
     invalid('a statistics page does not exist', state.statistics, `below ${counts.statistics}`);
+  if (pageClass.statisticsTokens > 0 && state.statistics < 0) {
+    if (state.entries.some((entry) => entry.kind === 'packed'))
+      invalid('packed tokens lack their statistics', state.statistics, 'a statistics page');
+  }
   let position = 0;
+  let part = 0;
+  const pages = new Set<string>();
   for (const entry of state.entries) {
-    const pages = entry.kind === 'packed' ? counts.packed.length : counts.window;
+    const existing = entry.kind === 'packed' ? counts.packed.length : counts.window;
     const slots = entry.kind === 'packed' ? (counts.packed[entry.page] ?? 0) : WINDOW_PAGE_TOKENS;
-    if (entry.page >= pages)
-      invalid(`a ${entry.kind} page does not exist`, entry.page, `below ${pages}`);
-    if (
-      entry.slot + entry.count > Math.min(slots, entry.kind === 'packed' ? blockTokens : slots) ||
-      (entry.kind === 'packed' && entry.slot !== 0)
-    ) {
+    if (entry.page >= existing)
+      invalid(`a ${entry.kind} page does not exist`, entry.page, `below ${existing}`);
+    if (entry.slot + entry.count > slots || (entry.kind === 'packed' && entry.slot !== 0))
       invalid('an entry reaches past its page', entry, `slots of a ${entry.kind} page`);
-    }
-    const gapAllowed = plan.classes[i]?.slidingWindow !== null;
-    if (entry.position < position || (entry.position > position && !gapAllowed))
+    if (entry.position < position || (entry.position > position && window === null))
       invalid('entries are out of order', entry.position, String(position));
     position = entry.position + entry.count;
+    const next = partOf(entry, pageClass);
+    if (next < part || (next === SINK && position > pageClass.sinks))
+      invalid('entries are out of order', entry, 'sinks, packed blocks, f16 tail');
+    part = next;
+    const key = `${entry.kind} ${entry.page}`;
+    if (pages.has(key))
+      invalid('a page is used twice by one sequence', entry.page, 'each page once');
+    pages.add(key);
   }
   if (position !== length)
     invalid('entries do not end at the length of the sequence', position, String(length));
+  const oldest = window === null ? 0 : Math.max(window.sinks, length - window.size);
+  if (oldest < length && heldFrom(state.entries, length) > oldest)
+    invalid('visible tokens are missing', heldFrom(state.entries, length), `at most ${oldest}`);
+}
+
+const SINK = 0;
+
+/** Sinks come first, then packed blocks, then the tail. */
+function partOf({ kind, position }: Entry, { sinks }: PageClass): number {
+  if (kind === 'packed') return 1;
+  return position < sinks ? SINK : 2;
 }
 
 /** Sparse end offsets steer reads: they must rise and stay inside the plane. */
