@@ -1,10 +1,11 @@
 // `lowbit-kv compare` on a small capture.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCalibration, decodeF16 } from '@lowbit-kv/core';
+import { createCalibration } from '@lowbit-kv/core';
 import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/harness';
 import { oakenSm } from '@lowbit-kv/scheme-oaken';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { samplesOf } from '../src/capture-samples.js';
 import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
@@ -77,14 +78,8 @@ describe('reports', () => {
 
   test('--calibration is used for its scheme', async () => {
     const opened = await openCapture(capture);
-    const { tokens, kvHeads, layers } = TINY_CAPTURE;
-    const samples = async function* () {
-      for (const [layer, number] of layers.entries()) {
-        const { key, value } = await opened.readLayer(number);
-        yield { layer, tokens, kvHeads, key: decodeF16(key), value: decodeF16(value) };
-      }
-    };
-    const calibration = await createCalibration(oakenSm, samples(), { text: 'the tiny capture' });
+    const provenance = { text: 'the tiny capture' };
+    const calibration = await createCalibration(oakenSm, samplesOf(opened), provenance);
     await opened.close();
     writeFileSync(join(directory, 'calibration.json'), JSON.stringify([calibration]));
     const args = ['--calibration', 'calibration.json', '--json'];

@@ -1,0 +1,140 @@
+/**
+ * `lowbit-kv export-onnx`: writes the graphs of a scheme for one geometry. Needs no ONNX Runtime.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type ExportedGraphs, exportOnnx } from '@lowbit-kv/backend-onnx';
+import {
+  type Calibration,
+  canonicalJson,
+  createCalibration,
+  createPlan,
+  type Geometry,
+  LowbitKvError,
+  type Plan,
+  type Scheme,
+} from '@lowbit-kv/core';
+import { defaultCapturePath, openCapture } from '@lowbit-kv/harness';
+import { readCalibrations } from '../calibration-file.js';
+import { geometryOf, samplesOf } from '../capture-samples.js';
+import { readGeometry } from '../geometry-option.js';
+import { resolveSchemes } from '../schemes/resolve-schemes.js';
+import type { Terminal } from '../terminal.js';
+
+export interface ExportOnnxOptions {
+  readonly scheme: string;
+  readonly out: string;
+  readonly capture?: string;
+  readonly geometry?: string;
+  readonly calibration?: string;
+}
+
+const FILE_NAMES: Readonly<Record<keyof ExportedGraphs, string>> = {
+  encodeKey: 'encode-key',
+  encodeValue: 'encode-value',
+  keyStatistics: 'key-statistics',
+  attention: 'attention',
+};
+
+/** Prints the path of every file written. */
+export async function exportOnnxGraphs(
+  terminal: Terminal,
+  options: ExportOnnxOptions,
+): Promise<undefined> {
+  const scheme = await oneScheme(options.scheme, terminal);
+  const { geometry, calibration } = await planInputs(scheme, options, terminal);
+  const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
+  const files = collectFiles(plan);
+  const directory = resolve(terminal.directory, options.out);
+  await mkdir(directory, { recursive: true });
+  for (const [name, content] of files) {
+    const path = join(directory, name);
+    await writeFile(path, content);
+    terminal.print(path);
+  }
+  return;
+}
+
+async function oneScheme(name: string, terminal: Terminal): Promise<Scheme> {
+  const [found, ...others] = await resolveSchemes([name], terminal);
+  if (found !== undefined && others.length === 0) return found.scheme;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: 'graphs are exported for one scheme at a time',
+    value: name,
+    valid: [found, ...others].map((named) => named?.scheme.id),
+    next: 'Name one of them with --scheme.',
+    where: { field: 'scheme' },
+  });
+}
+
+interface PlanInputs {
+  readonly geometry: Geometry;
+  readonly calibration: Calibration | undefined;
+}
+
+async function planInputs(
+  scheme: Scheme,
+  options: ExportOnnxOptions,
+  terminal: Terminal,
+): Promise<PlanInputs> {
+  const given =
+    options.calibration === undefined
+      ? undefined
+      : (await readCalibrations(resolve(terminal.directory, options.calibration), [scheme]))[
+          scheme.id
+        ];
+  if (options.geometry !== undefined) {
+    const geometry = await readGeometry(options.geometry, terminal.directory);
+    return { geometry, calibration: given };
+  }
+  const path =
+    options.capture === undefined
+      ? defaultCapturePath()
+      : resolve(terminal.directory, options.capture);
+  const capture = await openCapture(path);
+  try {
+    const geometry = geometryOf(capture);
+    if (given !== undefined || scheme.calibration.kind !== 'offline' || !scheme.calibrate)
+      return { geometry, calibration: given };
+    terminal.note(`${scheme.id} is calibrated on the ${capture.tokens} tokens of ${path}`);
+    const provenance = { ...capture.provenance, capture: path };
+    return {
+      geometry,
+      calibration: await createCalibration(scheme, samplesOf(capture), provenance),
+    };
+  } finally {
+    await capture.close();
+  }
+}
+
+/** Graphs, once for layers that are equal, the plan, the calibration, and a list that says which layer uses which file. */
+function collectFiles(plan: Plan): Map<string, Uint8Array | string> {
+  const files = new Map<string, Uint8Array | string>();
+  const known = new Map<string, Record<string, string>>();
+  const layers = plan.layers.map((layerPlan) => {
+    const { layer, ...rest } = layerPlan;
+    const identity = canonicalJson(rest);
+    let names = known.get(identity);
+    if (names === undefined) {
+      names = {};
+      for (const [part, model] of Object.entries(exportOnnx(plan, { layer }))) {
+        if (model === null) continue;
+        const file = `layer-${layer}-${FILE_NAMES[part as keyof ExportedGraphs]}.onnx`;
+        names[part] = file;
+        files.set(file, model);
+      }
+      known.set(identity, names);
+    }
+    return { layer, ...names };
+  });
+  const { fingerprint, scheme, calibration } = plan;
+  const list = { reportVersion: 1, scheme: scheme.id, plan: fingerprint, layers };
+  files.set('graphs.json', json(list));
+  files.set('plan.json', json(plan));
+  if (calibration !== null) files.set('calibration.json', json(calibration));
+  return files;
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
