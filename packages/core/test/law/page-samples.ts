@@ -1,0 +1,96 @@
+/**
+ * Random packed pages for the tests of encoding, layout and canonical form.
+ */
+import fc from 'fast-check';
+import type { PackedTensorPlan } from '../../src/law/encode.js';
+import type { QuantizedTensorScheme, Quantizer } from '../../src/scheme.js';
+import { bandScheme, groupScheme, planOf } from './support.js';
+
+export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 | 3 | 4 | 8)[]])[] =
+  [
+    ['asymmetric', { mode: 'asymmetric', codes: 'uniform' }, [1, 2, 3, 4, 8]],
+    ['signmag', { mode: 'symmetric', codes: 'signmag' }, [2, 3, 4, 8]],
+    ['full', { mode: 'symmetric', codes: 'full' }, [1, 2, 3, 4, 8]],
+    ['fullSigned', { mode: 'symmetric', codes: 'fullSigned' }, [1, 2, 3, 4, 8]],
+    [
+      'hybrid full',
+      { mode: 'hybrid', codes: 'full', asymmetricBits: 2, norm: 'l1', tie: 'symmetric' },
+      [2, 3, 4],
+    ],
+    [
+      'hybrid signmag',
+      { mode: 'hybrid', codes: 'signmag', asymmetricBits: 1, norm: 'l1', tie: 'asymmetric' },
+      [2, 3],
+    ],
+  ];
+
+export const THRESHOLDS = { outerLow: -1.75, innerLow: -0.125, innerHigh: 0.125, outerHigh: 1.5 };
+
+const heads = fc.integer({ min: 1, max: 3 });
+
+const alongTokens = fc
+  .record({
+    quantizer: fc.constantFrom(...QUANTIZERS),
+    size: fc.constantFrom(8, 16, 32),
+    groups: fc.integer({ min: 1, max: 4 }),
+    headDim: fc.integer({ min: 1, max: 20 }),
+    heads,
+    width: fc.nat(),
+  })
+  .map(({ quantizer: [, quantizer, widths], size, groups, headDim, heads: count, width }) => ({
+    scheme: groupScheme(widths[width % widths.length]!, 'tokens', size, quantizer),
+    shape: { heads: count, headDim, blockTokens: groups * size },
+  }));
+
+const alongChannels = fc
+  .record({
+    quantizer: fc.constantFrom(...QUANTIZERS),
+    size: fc.integer({ min: 1, max: 20 }),
+    groups: fc.integer({ min: 1, max: 4 }),
+    blockTokens: fc.integer({ min: 1, max: 12 }),
+    heads,
+    width: fc.nat(),
+  })
+  .map(({ quantizer: [, quantizer, widths], size, groups, blockTokens, heads: count, width }) => ({
+    scheme: groupScheme(widths[width % widths.length]!, 'channels', size, quantizer),
+    shape: { heads: count, headDim: groups * size, blockTokens },
+  }));
+
+const vectors = fc
+  .record({
+    quantizer: fc.constantFrom(...QUANTIZERS),
+    headDim: fc.integer({ min: 1, max: 70 }),
+    blockTokens: fc.integer({ min: 1, max: 12 }),
+    heads,
+    width: fc.nat(),
+  })
+  .map(({ quantizer: [, quantizer, widths], headDim, blockTokens, heads: count, width }) => ({
+    scheme: {
+      ...groupScheme(widths[width % widths.length]!, 'channels', 1, quantizer),
+      groups: { along: 'vector', scope: 'head' },
+    } as QuantizedTensorScheme,
+    shape: { heads: count, headDim, blockTokens },
+  }));
+
+const bands = fc
+  .record({
+    middle: fc.constantFrom('midRise', 'uniform'),
+    scope: fc.constantFrom('head', 'allHeads'),
+    headDim: fc.integer({ min: 1, max: 140 }),
+    blockTokens: fc.integer({ min: 1, max: 9 }),
+    heads,
+  })
+  .map(({ middle, scope, headDim, blockTokens, heads: count }) => ({
+    scheme: bandScheme(middle, scope),
+    shape: { heads: count, headDim, blockTokens, thresholds: THRESHOLDS },
+  }));
+
+/** A packed tensor of any kind the law executes. */
+export const anyPlan: fc.Arbitrary<PackedTensorPlan> = fc
+  .oneof(alongTokens, alongChannels, vectors, bands)
+  .map(({ scheme, shape }) => planOf(scheme, shape));
+
+/** As anyPlan, without outlier bands. */
+export const groupPlan: fc.Arbitrary<PackedTensorPlan> = fc
+  .oneof(alongTokens, alongChannels, vectors)
+  .map(({ scheme, shape }) => planOf(scheme, shape));

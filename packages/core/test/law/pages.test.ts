@@ -1,0 +1,196 @@
+// Whole pages: what encodeTokens writes is what the quantizers say, in the right place, and nothing else.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { f16ToF32 } from '../../src/float16.js';
+import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
+import { decodeTokens } from '../../src/law/decode.js';
+import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
+import { quantizeHybrid } from '../../src/law/hybrid.js';
+import { quantizeSymmetric, signedCode } from '../../src/law/symmetric.js';
+import { canonicalizePage } from '../../src/plan/canonical.js';
+import { anyPlan, groupPlan } from './page-samples.js';
+import { groupScheme, headValues, normalBits, planOf, transpose } from './support.js';
+
+/** Data whose head, channel and token show in the values. */
+function dataFor(plan: PackedTensorPlan, count: number, seed: number): Uint16Array {
+  const { heads, headDim } = plan.layout;
+  return normalBits(count * heads * headDim, seed, (i) => ({
+    mean: (Math.floor(i / headDim) % heads) * 3,
+    spread: 1 + (i % headDim) / 8,
+  }));
+}
+
+/** Decoded values of one head, `[count, headDim]`, straight from the quantizers. */
+function directly(plan: PackedTensorPlan, values: Float32Array, count: number): Float32Array {
+  const { layout, scheme } = plan;
+  const { headDim, tokensPerGroup, channelsPerGroup } = layout;
+  const { quantizer, bits } = scheme;
+  const alongTokens = tokensPerGroup > 1;
+  const size = alongTokens ? tokensPerGroup : channelsPerGroup;
+  const decoded = new Float32Array(values.length);
+  const tile = alongTokens ? tokensPerGroup : 1;
+  for (let first = 0; first < count; first += tile) {
+    const part = values.subarray(first * headDim, (first + tile) * headDim);
+    const ordered = alongTokens ? transpose(part, tile, headDim) : part;
+    const groups = ordered.length / size;
+    const codes = new Uint8Array(ordered.length);
+    const scales = new Uint16Array(groups);
+    const zeros = new Uint16Array(groups);
+    if (quantizer.mode === 'asymmetric')
+      quantizeAsymmetric(ordered, groups, size, bits, codes, scales, zeros);
+    else if (quantizer.mode === 'hybrid')
+      quantizeHybrid(ordered, groups, size, bits, quantizer, codes, scales, zeros);
+    else quantizeSymmetric(ordered, groups, size, bits, quantizer.codes as 'full', codes, scales);
+    const result = Float32Array.from(codes, (code, i) => {
+      const stored = scales[Math.floor(i / size)]!;
+      const zero = f16ToF32(zeros[Math.floor(i / size)]!);
+      const unsigned =
+        quantizer.mode === 'asymmetric' || (quantizer.mode === 'hybrid' && (stored & 0x8000) !== 0);
+      if (unsigned) return code * f16ToF32(stored & 0x7fff) + zero;
+      // No -0 when a negative scale meets code 0.
+      return signedCode(code, bits) * f16ToF32(stored) + 0;
+    });
+    decoded.set(alongTokens ? transpose(result, headDim, tile) : result, first * headDim);
+  }
+  return decoded;
+}
+
+function decodeHead(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  head: number,
+  slot: number,
+  n: number,
+) {
+  const result = new Float32Array(n * plan.layout.headDim + 2).fill(99);
+  decodeTokens(plan, page, head, slot, n, result, 1);
+  expect([result[0], result.at(-1)]).toEqual([99, 99]);
+  return result.subarray(1, -1);
+}
+
+describe('encodeTokens and decodeTokens', () => {
+  it('agree with the quantizers: every code set, both axes, every head, any slots', () => {
+    fc.assert(
+      fc.property(groupPlan, fc.nat(), fc.nat(), fc.nat(), (plan, seed, a, b) => {
+        const { blockTokens, tokensPerGroup, heads, headDim } = plan.layout;
+        const groups = blockTokens / tokensPerGroup;
+        const slot = (a % groups) * tokensPerGroup;
+        const count = (1 + (b % (groups - slot / tokensPerGroup))) * tokensPerGroup;
+        const tokens = dataFor(plan, count, seed);
+        const page = new Uint8Array(plan.layout.pageBytes);
+        encodeTokens(plan, tokens, count, null, page, slot);
+        for (let head = 0; head < heads; head++) {
+          const expected = directly(plan, headValues(tokens, heads, headDim, head), count);
+          expect(decodeHead(plan, page, head, slot, count)).toEqual(expected);
+          // Any run of the tokens, also one that starts inside a group.
+          const skip = b % count;
+          const run = 1 + (a % (count - skip));
+          expect(decodeHead(plan, page, head, slot + skip, run)).toEqual(
+            expected.subarray(skip * headDim, (skip + run) * headDim),
+          );
+        }
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it('write the same page in one call and in several, and never touch earlier slots', () => {
+    fc.assert(
+      fc.property(anyPlan, fc.nat(), fc.nat(), (plan, seed, a) => {
+        const { blockTokens, tokensPerGroup, heads, headDim, pageBytes } = plan.layout;
+        const tokens = dataFor(plan, blockTokens, seed);
+        const whole = new Uint8Array(pageBytes);
+        encodeTokens(plan, tokens, blockTokens, null, whole, 0);
+        const cut = (a % (blockTokens / tokensPerGroup)) * tokensPerGroup;
+        const parts = new Uint8Array(pageBytes);
+        const split = cut * heads * headDim;
+        if (cut > 0) encodeTokens(plan, tokens.subarray(0, split), cut, null, parts, 0);
+        const before = parts.slice();
+        encodeTokens(plan, tokens.subarray(split), blockTokens - cut, null, parts, cut);
+        expect(parts).toEqual(whole);
+        if (cut > 0) {
+          const after = parts.slice();
+          canonicalizePage(plan.layout, after, cut);
+          expect(after).toEqual(before);
+        }
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it('decode each head from its own bytes', () => {
+    fc.assert(
+      fc.property(anyPlan, fc.nat(), (plan, seed) => {
+        const { blockTokens, heads, headBytes, headDim } = plan.layout;
+        const tokens = dataFor(plan, blockTokens, seed);
+        const page = new Uint8Array(plan.layout.pageBytes);
+        encodeTokens(plan, tokens, blockTokens, null, page, 0);
+        for (let head = 0; head < heads; head++) {
+          const clean = decodeHead(plan, page, head, 0, blockTokens).slice();
+          const spoiled = page.slice();
+          for (let i = 0; i < heads * headBytes; i++)
+            if (Math.floor(i / headBytes) !== head) spoiled[i] = 0;
+          expect(decodeHead(plan, spoiled, head, 0, blockTokens)).toEqual(clean);
+          // Close to the values of this head, so not those of another one.
+          const values = headValues(tokens, heads, headDim, head);
+          const energy = values.reduce((sum, v) => sum + v * v, 1e-9);
+          const error = values.reduce((sum, v, i) => sum + (v - clean[i]!) ** 2, 0);
+          if (plan.scheme.bits >= 4) expect(error / energy).toBeLessThan(0.1);
+        }
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it('apply the reciprocals of each head and channel before the quantizer', () => {
+    for (const along of ['tokens', 'channels'] as const) {
+      const scheme = groupScheme(4, along, 8, { mode: 'asymmetric', codes: 'uniform' });
+      const plan = planOf(scheme, { heads: 2, headDim: 8, blockTokens: 8 });
+      const tokens = dataFor(plan, 8, 3);
+      const reciprocals = Uint16Array.from({ length: 16 }, (_, i) => 0x3000 + 0x123 * i);
+      const page = new Uint8Array(plan.layout.pageBytes);
+      encodeTokens(plan, tokens, 8, reciprocals, page, 0);
+      for (let head = 0; head < 2; head++) {
+        const values = headValues(tokens, 2, 8, head).map(
+          (value, i) => value * f16ToF32(reciprocals[head * 8 + (i % 8)]!),
+        );
+        expect(decodeHead(plan, page, head, 0, 8)).toEqual(directly(plan, values, 8));
+      }
+    }
+  });
+});
+
+describe('the fused path of asymmetric f16 groups', () => {
+  const anyBits = fc.oneof(
+    fc.integer({ min: 0, max: 0xffff }),
+    fc.integer({ min: 0x3c00, max: 0x3fff }),
+    fc.constantFrom(0, 0x8000, 1, 0x8001, 0x7bff, 0xfbff, 0x0400),
+  );
+  it('writes the bytes of the plain path on any input, NaN and infinity included', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(2, 4),
+        fc.constantFrom('tokens', 'channels'),
+        fc.array(anyBits, { minLength: 2 * 8 * 16, maxLength: 2 * 8 * 16 }),
+        fc.boolean(),
+        (bits, along, list, finite) => {
+          const scheme = groupScheme(bits as 2 | 4, along, 8, {
+            mode: 'asymmetric',
+            codes: 'uniform',
+          });
+          const plan = planOf(scheme, { heads: 2, headDim: 16, blockTokens: 8 });
+          const tokens = Uint16Array.from(list, (half) =>
+            finite && (half & 0x7c00) === 0x7c00 ? half & 0x83ff : half,
+          );
+          const fused = new Uint8Array(plan.layout.pageBytes);
+          encodeTokens(plan, tokens, 8, null, fused, 0);
+          // Reciprocals of 1 change no value and take the plain path.
+          const plain = new Uint8Array(plan.layout.pageBytes);
+          encodeTokens(plan, tokens, 8, new Uint16Array(32).fill(0x3c00), plain, 0);
+          expect(fused).toEqual(plain);
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+});
