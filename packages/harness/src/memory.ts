@@ -31,12 +31,13 @@ export function bitFigures(plan: Plan, { bytes, sequences }: CacheStats): BitFig
   const { codes, parameters, outliers, windows, statistics, alignment, live } = bytes;
   return {
     total: per(live, elements),
+    used: per(live - alignment, elements),
     codes: per(codes, elements),
     parameters: per(parameters, elements),
     outliers: per(outliers, elements),
     windows: per(windows, elements),
     statistics: per(statistics, elements),
-    alignment: per(alignment, elements),
+    unused: per(alignment, elements),
     packed:
       packedElements === 0
         ? null

@@ -76,14 +76,17 @@ const replay = z.strictObject({
 
 /** Bits per cached element of the whole cache (keys and values, all captured layers) after the last step. */
 const bits = z.strictObject({
+  /** All parts and `unused`: the pages in use. */
   total: z.number(),
+  /** The parts that hold data. */
+  used: z.number(),
   codes: z.number(),
   parameters: z.number(),
   outliers: z.number(),
   windows: z.number(),
   statistics: z.number(),
-  /** Padding and unused slots of pages in use. */
-  alignment: z.number(),
+  /** Padding, empty slots and room reserved for outliers in pages in use. */
+  unused: z.number(),
   /** Bits per packed element, without windows: what a long context tends to. Null when nothing is packed. */
   packed: z
     .strictObject({

@@ -2,8 +2,8 @@
  * A report as text: two tables (accuracy, size) of at most 120 columns, or as Markdown, and a verdict per scheme. No
  * colours.
  */
-import type { CompareReport, MeasuredRow, SchemeRow } from './report.js';
-import { renderTable, type TableStyle, wrapLine } from './text-table.js';
+import type { CompareReport, MeasuredRow, SchemeRow, VerdictLevel } from './report.js';
+import { renderTable, type TableStyle, TEXT_COLUMNS, wrapLine } from './text-table.js';
 
 interface Column {
   readonly head: string;
@@ -11,7 +11,7 @@ interface Column {
 }
 
 const ACCURACY: readonly Column[] = [
-  { head: 'bits', cell: (row) => row.bits.total.toFixed(2) },
+  { head: 'bits', cell: (row) => row.bits.used.toFixed(2) },
   { head: 'K nmse', cell: (row) => figure(row.key.nmse) },
   { head: 'V nmse', cell: (row) => figure(row.value.nmse) },
   { head: 'output nmse', cell: (row) => figure(row.output.nmse) },
@@ -29,13 +29,13 @@ const ACCURACY: readonly Column[] = [
 ];
 
 const SIZE: readonly Column[] = [
-  { head: 'bits', cell: (row) => row.bits.total.toFixed(2) },
+  { head: 'bits', cell: (row) => row.bits.used.toFixed(2) },
   { head: 'codes', cell: (row) => row.bits.codes.toFixed(2) },
   { head: 'params', cell: (row) => row.bits.parameters.toFixed(2) },
   { head: 'outliers', cell: (row) => row.bits.outliers.toFixed(2) },
   { head: 'windows', cell: (row) => row.bits.windows.toFixed(2) },
-  { head: 'padding', cell: ({ bits }) => (bits.alignment + bits.statistics).toFixed(2) },
-  { head: 'packed only', cell: (row) => row.bits.packed?.total.toFixed(2) ?? '-' },
+  { head: 'unused', cell: (row) => row.bits.unused.toFixed(2) },
+  { head: 'packed', cell: (row) => row.bits.packed?.total.toFixed(2) ?? '-' },
 ];
 
 /** Title, tables, notes and verdicts, lines joined by line breaks. */
@@ -43,10 +43,14 @@ export function formatReport(report: CompareReport, style: TableStyle = 'text'):
   const measured = report.schemes.find((row) => row.status === 'measured');
   const memory = (measured?.memory ?? []).map(
     ({ tokens }, i): Column => ({
-      head: `${tokens / 1024}K tokens`,
-      cell: (row) => memoryCell(row, i),
+      head: `${tokens / 1024}K`,
+      cell: (row) => bytesText(row.memory[i]?.bytes ?? Number.NaN),
     }),
   );
+  const saving: Column = {
+    head: 'vs f16',
+    cell: (row) => `${row.memory.at(-1)?.ratio.toFixed(2)}x`,
+  };
   const heading = (text: string) => (style === 'markdown' ? [`## ${text}`, ''] : [text]);
   const lines = [
     ...titleLines(report),
@@ -54,8 +58,10 @@ export function formatReport(report: CompareReport, style: TableStyle = 'text'):
     ...heading('Accuracy'),
     ...renderTable(tableRows(report.schemes, ACCURACY), style),
     '',
-    ...heading(`Size: bits per element after ${report.capture.tokens} tokens, and memory`),
-    ...renderTable(tableRows(report.schemes, [...SIZE, ...memory]), style),
+    ...heading(
+      `Size: bits per element after ${report.capture.tokens} tokens; memory at longer contexts`,
+    ),
+    ...renderTable(tableRows(report.schemes, [...SIZE, ...memory, saving]), style),
     '',
     ...noteLines(report),
     '',
@@ -65,16 +71,26 @@ export function formatReport(report: CompareReport, style: TableStyle = 'text'):
   return (style === 'markdown' ? lines : lines.flatMap((line) => wrapped(line))).join('\n');
 }
 
-/** `id  level: reason`. */
+const WORDS: Readonly<Record<VerdictLevel, string>> = {
+  baseline: 'baseline',
+  safe: 'safe',
+  care: 'usable with care',
+  unsafe: 'unsafe',
+  unmeasured: 'not measured',
+  refused: 'refused',
+  invalid: 'INVALID',
+};
+
+/** `id: level: reason`. */
 function verdictLine({ id, verdict }: SchemeRow, style: TableStyle): string {
   return style === 'markdown'
-    ? `- **${id}** ${verdict.level}: ${verdict.reason}`
-    : `${id}  ${verdict.level}: ${verdict.reason}`;
+    ? `- **${id}** ${WORDS[verdict.level]}: ${verdict.reason}`
+    : `${id}: ${WORDS[verdict.level]}: ${verdict.reason}`;
 }
 
+/** Tables are as narrow as this already; what is longer is prose. */
 function wrapped(line: string): string[] {
-  // Tables are narrower; verdicts and notes are prose.
-  return line.length <= 120 ? [line] : wrapLine(line, 4);
+  return line.length <= TEXT_COLUMNS ? [line] : wrapLine(line, 2);
 }
 
 function tableRows(rows: readonly SchemeRow[], columns: readonly Column[]): string[][] {
@@ -108,8 +124,16 @@ function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {
   const notes = [
     'NMSE is noise power over signal power against float64 attention over the f16 capture; L is a layer, h a query head.',
     `Verdicts: safe up to ${thresholds.safeWorstHead} in the worst head and ${thresholds.safeWorstLayer} in the worst layer, care up to ${thresholds.careWorstHead} and ${thresholds.careWorstLayer}; averages decide nothing.`,
-    `Memory is one sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`}, pages in use, room reserved for outliers included.`,
+    `Memory is one sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`} at 8K, 32K and 128K tokens, pages in use; unused is padding, empty slots and room reserved for outliers; packed is bits of packed tokens alone, without windows.`,
   ];
+  const shares = schemes.flatMap((row) =>
+    row.status === 'measured' ? row.held.map(({ packed }) => 1 - packed / capture.tokens) : [],
+  );
+  if (shares.some((share) => share > 0)) {
+    notes.push(
+      `Windows held up to ${Math.round(100 * Math.max(...shares))} % of the tokens in f16 here; a longer context has fewer.`,
+    );
+  }
   const largest = capture.data.map(({ layer, keyChannelOutliers }) => ({
     layer,
     ratio: Math.max(...keyChannelOutliers.map((ratio) => ratio ?? 0)),
@@ -127,12 +151,6 @@ function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {
   }
   for (const [text, ids] of sources) notes.push(`Calibrated on ${text}: ${ids.join(', ')}.`);
   return notes;
-}
-
-function memoryCell(row: MeasuredRow, index: number): string {
-  const figures = row.memory[index];
-  if (figures === undefined) return '-';
-  return `${bytesText(figures.bytes)} ${figures.ratio.toFixed(2)}x`;
 }
 
 function bytesText(bytes: number): string {

@@ -12,7 +12,7 @@ const CONCENTRATED = 4;
 /** From this ratio on, a largest channel makes a group lose its small ones. */
 const OUTLIER_CHANNELS = 3;
 /** From this share of f16 tokens on, a short capture flatters a scheme. */
-const WINDOW_SHARE = 0.15;
+const WINDOW_SHARE = 0.25;
 
 export interface VerdictInput {
   readonly scheme: SchemeData;
