@@ -1,0 +1,257 @@
+/**
+ * A slow, obvious model of one sequence: its f16 tokens, and by the window law which of them were packed together.
+ * It knows no pages; what packed tokens decode to it asks the quantizer, one group at a time.
+ */
+import {
+  canonicalizePage,
+  decodeF16,
+  decodeTokens,
+  encodeTokens,
+  type PackedTensorPlan,
+  type PageClass,
+  type TensorPlan,
+} from '../../src/index.js';
+import { channelReciprocals } from '../../src/law/statistics.js';
+
+/** K and V rows of one token in one layer: f16 bits `[heads, headDim]`. */
+export type TokenRows = Readonly<Record<'key' | 'value', Uint16Array>>;
+
+/** Tokens packed together: parameters come from all of `rows`, also when only the first `valid` are left. */
+interface Group {
+  readonly position: number;
+  readonly size: number;
+  valid: number;
+  /** `[layer][size]`, as they were when they were packed. */
+  rows: readonly (readonly TokenRows[])[];
+}
+
+interface Block {
+  readonly groups: Group[];
+}
+
+/** What happened to the tokens of one page class. */
+class ClassModel {
+  readonly rule: PageClass;
+  sinks = 0;
+  blocks: Block[] = [];
+  tail = 0;
+  /** Statistics are those of the first tokens after the sinks, and stay. */
+  statisticsTaken = false;
+
+  constructor(rule: PageClass) {
+    this.rule = rule;
+  }
+
+  copy(): ClassModel {
+    const copy = new ClassModel(this.rule);
+    copy.sinks = this.sinks;
+    copy.tail = this.tail;
+    copy.statisticsTaken = this.statisticsTaken;
+    copy.blocks = this.blocks.map(({ groups }) => ({ groups: groups.map((g) => ({ ...g })) }));
+    return copy;
+  }
+
+  get packed(): number {
+    return this.blocks.reduce((sum, block) => sum + countOf(block), 0);
+  }
+
+  append(length: number, tokens: number, rollback: number): void {
+    if (tokens === 0) return;
+    const { sinks, recent, flush, tokensPerGroup, statisticsTokens } = this.rule;
+    const newLength = length + tokens;
+    const newSinks = flush === 0 ? 0 : Math.min(Math.max(sinks - length, 0), tokens);
+    this.sinks += newSinks;
+    this.tail += tokens - newSinks;
+    if (flush === 0) return;
+    if (newLength < sinks + statisticsTokens) return;
+    if (statisticsTokens > 0) this.statisticsTaken = true;
+    while (this.tail >= recent + rollback + flush) {
+      for (let i = 0; i < flush; i += tokensPerGroup) {
+        this.#place({
+          position: newLength - this.tail,
+          size: tokensPerGroup,
+          valid: tokensPerGroup,
+          rows: [],
+        });
+        this.tail -= tokensPerGroup;
+      }
+    }
+  }
+
+  #place(group: Group): void {
+    const last = this.blocks.at(-1);
+    const open =
+      last !== undefined &&
+      countOf(last) < this.rule.blockTokens &&
+      last.groups.every(({ size, valid }) => valid === size);
+    if (open) last.groups.push(group);
+    else this.blocks.push({ groups: [group] });
+  }
+
+  truncate(length: number): void {
+    const cut = length - this.sinks;
+    const packed = this.packed;
+    this.sinks = Math.min(this.sinks, length);
+    this.tail = Math.max(Math.min(this.tail, cut - packed), 0);
+    for (const block of this.blocks) {
+      for (const group of block.groups)
+        group.valid = Math.min(group.valid, Math.max(length - group.position, 0));
+      block.groups.splice(0, block.groups.length, ...block.groups.filter(({ valid }) => valid > 0));
+    }
+    this.blocks = this.blocks.filter(({ groups }) => groups.length > 0);
+  }
+}
+
+function countOf({ groups }: Block): number {
+  return groups.reduce((sum, { valid }) => sum + valid, 0);
+}
+
+export class SequenceModel {
+  readonly classes: ClassModel[];
+  readonly rollback: number;
+  /** `[layer][position]`. */
+  tokens: TokenRows[][];
+  /** Reciprocals per layer and tensor, once taken. */
+  statistics = new Map<string, Uint16Array>();
+  #memo: Map<string, Float32Array>;
+
+  constructor(
+    classes: readonly PageClass[],
+    layers: number,
+    rollback: number,
+    memo = new Map<string, Float32Array>(),
+  ) {
+    this.classes = classes.map((rule) => new ClassModel(rule));
+    this.rollback = rollback;
+    this.tokens = Array.from({ length: layers }, () => []);
+    this.#memo = memo;
+  }
+
+  get length(): number {
+    return this.tokens[0]?.length ?? 0;
+  }
+
+  copy(): SequenceModel {
+    const copy = new SequenceModel([], 0, this.rollback, this.#memo);
+    copy.classes.push(...this.classes.map((model) => model.copy()));
+    copy.tokens = this.tokens.map((rows) => [...rows]);
+    copy.statistics = new Map(this.statistics);
+    return copy;
+  }
+
+  append(rows: readonly (readonly TokenRows[])[]): void {
+    const before = this.length;
+    for (const [layer, added] of rows.entries()) this.tokens[layer]?.push(...added);
+    for (const model of this.classes) {
+      model.append(before, rows[0]?.length ?? 0, this.rollback);
+      for (const group of model.blocks.flatMap(({ groups }) => groups)) {
+        if (group.rows.length > 0) continue;
+        const { position, size } = group;
+        group.rows = this.tokens.map((held) => held.slice(position, position + size));
+      }
+    }
+  }
+
+  truncate(length: number): void {
+    for (const rows of this.tokens) rows.length = length;
+    for (const model of this.classes) model.truncate(length);
+  }
+
+  /** Takes the statistics that the last append made possible. Call after `append`. */
+  takeStatistics(plans: readonly { key: TensorPlan; value: TensorPlan }[]): void {
+    for (const [layer, pair] of plans.entries()) {
+      for (const tensor of ['key', 'value'] as const) {
+        const plan = pair[tensor];
+        const model = this.classes[plan.class] as ClassModel;
+        const name = `${layer} ${tensor}`;
+        if (!model.statisticsTaken || this.statistics.has(name) || plan.scheme.bits === 16)
+          continue;
+        const rule = plan.scheme.transforms?.find((t) => 'minimumSpread' in t);
+        if (rule === undefined) continue;
+        const { sinks, statisticsTokens } = model.rule;
+        const rows = this.#rows(layer, tensor, sinks, statisticsTokens);
+        this.statistics.set(name, channelReciprocals(rows, plan.heads, plan.headDim, rule));
+      }
+    }
+  }
+
+  /** f32 `[length, heads, headDim]` as attention sees it. */
+  values(plan: TensorPlan, layer: number): Float32Array {
+    const width = plan.heads * plan.headDim;
+    const result = new Float32Array(this.length * width);
+    result.set(decodeF16(this.#rows(layer, plan.tensor, 0, this.length)));
+    const reciprocals = this.statistics.get(`${layer} ${plan.tensor}`);
+    for (const block of (this.classes[plan.class] as ClassModel).blocks) {
+      for (const group of block.groups) {
+        const decoded = this.#decode(plan as PackedTensorPlan, layer, group, reciprocals);
+        result.set(decoded.subarray(0, group.valid * width), group.position * width);
+      }
+    }
+    return result;
+  }
+
+  /** Canonical blocks, in order. */
+  blocks(
+    plan: TensorPlan,
+    layer: number,
+  ): { position: number; validTokens: number; bytes: Uint8Array }[] {
+    if (plan.layout === null) return [];
+    const { layout } = plan;
+    const reciprocals = this.statistics.get(`${layer} ${plan.tensor}`) ?? null;
+    return (this.classes[plan.class] as ClassModel).blocks.map((block) => {
+      const bytes = new Uint8Array(layout.pageBytes);
+      let slot = 0;
+      for (const { size, valid, rows: packed } of block.groups) {
+        const rows = join((packed[layer] ?? []).map((row) => row[plan.tensor]));
+        encodeTokens(plan as PackedTensorPlan, rows, size, reciprocals, bytes, slot);
+        slot += valid;
+      }
+      canonicalizePage(layout, bytes, slot);
+      return { position: block.groups[0]?.position ?? -1, validTokens: slot, bytes };
+    });
+  }
+
+  #decode(
+    plan: PackedTensorPlan,
+    layer: number,
+    { size, rows: packed }: Group,
+    reciprocals: Uint16Array | undefined,
+  ): Float32Array {
+    const { heads, headDim, layout } = plan;
+    const rows = join((packed[layer] ?? []).map((row) => row[plan.tensor]));
+    const key = `${layer} ${plan.tensor} ${rows.join()} ${reciprocals?.join() ?? ''}`;
+    const known = this.#memo.get(key);
+    if (known !== undefined) return known;
+    const page = new Uint8Array(layout.pageBytes);
+    encodeTokens(plan, rows, size, reciprocals ?? null, page, 0);
+    const result = new Float32Array(size * heads * headDim);
+    const head = new Float32Array(size * headDim);
+    const factors = reciprocals === undefined ? null : decodeF16(reciprocals).map((r) => 1 / r);
+    for (let h = 0; h < heads; h++) {
+      decodeTokens(plan, page, h, 0, size, head);
+      for (let i = 0; i < size; i++) {
+        for (let c = 0; c < headDim; c++) {
+          const factor = factors === null ? 1 : (factors[h * headDim + c] as number);
+          result[(i * heads + h) * headDim + c] = (head[i * headDim + c] as number) * factor;
+        }
+      }
+    }
+    this.#memo.set(key, result);
+    return result;
+  }
+
+  #rows(layer: number, tensor: 'key' | 'value', first: number, count: number): Uint16Array {
+    const rows = (this.tokens[layer] ?? []).slice(first, first + count);
+    return join(rows.map((row) => row[tensor]));
+  }
+}
+
+function join(parts: readonly Uint16Array[]): Uint16Array {
+  const result = new Uint16Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    result.set(part, at);
+    at += part.length;
+  }
+  return result;
+}

@@ -1,0 +1,220 @@
+/**
+ * Arbitrary plans and programs for the model test: small shapes, so that every boundary is met often.
+ */
+import * as fc from 'fast-check';
+import {
+  type Calibration,
+  createPlan,
+  type Geometry,
+  type Plan,
+  type Scheme,
+  schemeFingerprint,
+  type TensorScheme,
+} from '../../src/index.js';
+import { channelScale, scheme, tensor } from './schemes.js';
+
+export const HEADS = 2;
+export const QUERY_HEADS = 4;
+export const KEY_DIM = 8;
+export const VALUE_DIM = 16;
+export const LAYERS = 2;
+
+export interface Setup {
+  readonly plan: Plan;
+  readonly rollback: number;
+  readonly tokens: number;
+}
+
+const window = (size: number) =>
+  fc.record({
+    recent: fc.integer({ min: 0, max: 20 }),
+    flush: fc.integer({ min: 1, max: 3 }).map((n) => n * size),
+  });
+
+const codes = fc.constantFrom('asymmetric', 'signmag', 'full', 'fullSigned', 'hybrid' as const);
+
+const quantized = fc.oneof(
+  fc
+    .record({ bits: fc.constantFrom(2, 3, 4, 8), codes, window: window(8) })
+    .map((t) =>
+      tensor({ bits: t.bits as 2, along: 'tokens', size: 8, codes: t.codes, ...t.window }),
+    ),
+  fc
+    .record({ bits: fc.constantFrom(2, 3, 4, 8), codes, window: window(1) })
+    .map((t) =>
+      tensor({ bits: t.bits as 2, along: 'channels', size: 8, codes: t.codes, ...t.window }),
+    ),
+  fc
+    .record({ bits: fc.constantFrom(3, 4), codes, window: window(5) })
+    .map((t) => tensor({ bits: t.bits as 4, along: 'vector', codes: t.codes, ...t.window })),
+  fc.constant(tensor({ bits: 16 })),
+);
+
+const banded = fc
+  .record({ window: window(1), scope: fc.constantFrom('head', 'allHeads'), uniform: fc.boolean() })
+  .map(
+    ({ window: { recent, flush }, scope, uniform }): TensorScheme => ({
+      bits: 4,
+      groups: { along: 'vector', scope: scope as 'head' },
+      quantizer: uniform
+        ? { mode: 'asymmetric', codes: 'uniform' }
+        : { mode: 'symmetric', codes: 'midRise' },
+      parameters: uniform ? { scale: 'f16', zero: 'f16' } : { scale: 'f16' },
+      window: { recent, flush },
+      outliers: {
+        kind: 'bands',
+        shares: { outer: 0.1, middle: 0.8, inner: 0.1 },
+        groupShift: true,
+        outlierBits: 5,
+        storage: { format: 'coo64', reserve: 64 },
+      },
+    }),
+  );
+
+const sliding = fc.option(
+  fc.record({ size: fc.integer({ min: 3, max: 40 }), sinks: fc.integer({ min: 0, max: 5 }) }),
+  { nil: null, freq: 3 },
+);
+
+/** A plan, options and room for some tokens, sometimes too few. */
+export const setups: fc.Arbitrary<Setup> = fc
+  .record({
+    key: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
+    value: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
+    statisticsTokens: fc.option(fc.integer({ min: 1, max: 30 }), { nil: null }),
+    lastLayerF16: fc.boolean(),
+    sinks: fc.integer({ min: 0, max: 5 }),
+    packing: fc.constantFrom('before-attention', 'after-attention'),
+    slidingWindow: sliding,
+    softCap: fc.constantFrom(null, 5),
+    rollback: fc.integer({ min: 0, max: 6 }),
+    blockTokens: fc.integer({ min: 1, max: 50 }),
+    tokens: fc.constantFrom(20, 120, 400),
+  })
+  .map((choice): Setup => {
+    const { statisticsTokens, sinks, packing } = choice;
+    const key: TensorScheme =
+      statisticsTokens === null || choice.key.bits === 16 || choice.key.outliers !== undefined
+        ? choice.key
+        : { ...choice.key, transforms: [channelScale(statisticsTokens)] };
+    const base = scheme();
+    const banded = [key, choice.value].some((t) => t.bits !== 16 && t.outliers !== undefined);
+    const statistics = key.bits !== 16 && key.transforms !== undefined;
+    const spec: Scheme = {
+      ...base,
+      sinks,
+      packing: packing as Scheme['packing'],
+      key,
+      value: choice.value,
+      ...(choice.lastLayerF16 ? { overrides: [{ layers: [-1], key: { bits: 16 } }] } : {}),
+      calibration: banded
+        ? { kind: 'offline', values: ['thresholds'] }
+        : { kind: statistics ? 'prefill' : 'none' },
+    };
+    const geometry: Geometry = {
+      layers: LAYERS,
+      queryHeads: QUERY_HEADS,
+      kvHeads: HEADS,
+      keyHeadDim: KEY_DIM,
+      valueHeadDim: VALUE_DIM,
+      slidingWindow: choice.slidingWindow,
+      softCap: choice.softCap,
+    };
+    const plan = createPlan(spec, geometry, {
+      blockTokens: choice.blockTokens,
+      ...(banded ? { calibration: thresholds(spec) } : {}),
+    });
+    return { plan, rollback: choice.rollback, tokens: choice.tokens };
+  });
+
+function thresholds(spec: Scheme): Calibration {
+  const bands = {
+    thresholds: { outerLow: -1.75, outerHigh: 1.75, innerLow: -0.125, innerHigh: 0.125 },
+  };
+  return {
+    specVersion: 1,
+    scheme: schemeFingerprint(spec),
+    provenance: { source: 'test' },
+    layers: Array.from({ length: LAYERS }, () => ({ key: bands, value: bands })),
+  };
+}
+
+/** Numbers pick among what is alive, modulo its count. */
+export type Command =
+  | { readonly kind: 'create' }
+  | {
+      readonly kind: 'step';
+      readonly entries: readonly { readonly pick: number; readonly tokens: number }[];
+      readonly end: 'commit' | 'abandon' | 'missing' | 'non-finite';
+      readonly badLayer: number;
+      readonly lessQueries: number;
+      readonly seed: number;
+    }
+  | { readonly kind: 'truncate'; readonly pick: number; readonly back: number }
+  | { readonly kind: 'fork' | 'reset' | 'dispose' | 'restore'; readonly pick: number }
+  | { readonly kind: 'reorder'; readonly picks: readonly number[] }
+  | { readonly kind: 'attend'; readonly picks: readonly number[]; readonly queries: number };
+
+const pick = fc.nat(100);
+const stepTokens = fc.oneof(
+  { arbitrary: fc.integer({ min: 0, max: 3 }), weight: 3 },
+  { arbitrary: fc.integer({ min: 4, max: 45 }), weight: 1 },
+);
+
+export const commands: fc.Arbitrary<Command[]> = fc.array(
+  fc.oneof(
+    {
+      arbitrary: fc.record({
+        kind: fc.constant('step' as const),
+        entries: fc.array(fc.record({ pick, tokens: stepTokens }), { minLength: 1, maxLength: 3 }),
+        end: fc.constantFrom(
+          ...([
+            'commit',
+            'commit',
+            'commit',
+            'commit',
+            'abandon',
+            'missing',
+            'non-finite',
+          ] as const),
+        ),
+        badLayer: fc.nat(LAYERS - 1),
+        lessQueries: fc.nat(3),
+        seed: fc.nat(2 ** 31),
+      }),
+      weight: 8,
+    },
+    { arbitrary: fc.record({ kind: fc.constant('create' as const) }), weight: 1 },
+    {
+      arbitrary: fc.record({
+        kind: fc.constant('truncate' as const),
+        pick,
+        back: fc.oneof(fc.nat(6), fc.nat(60)),
+      }),
+      weight: 2,
+    },
+    {
+      arbitrary: fc.record({
+        kind: fc.constantFrom(...(['fork', 'fork', 'reset', 'dispose', 'restore'] as const)),
+        pick,
+      }),
+      weight: 2,
+    },
+    {
+      arbitrary: fc.record({
+        kind: fc.constant('reorder' as const),
+        picks: fc.array(pick, { minLength: 1, maxLength: 4 }),
+      }),
+      weight: 1,
+    },
+    {
+      arbitrary: fc.record({
+        kind: fc.constant('attend' as const),
+        picks: fc.array(pick, { minLength: 1, maxLength: 3 }),
+        queries: fc.integer({ min: 1, max: 4 }),
+      }),
+      weight: 2,
+    },
+  ),
+  { minLength: 1, maxLength: 30 },
+);
