@@ -104,22 +104,41 @@ function dotProducts(
 ): void {
   const dim = query.length / SIDE_BY_SIDE;
   const tokens = logits.length / SIDE_BY_SIDE;
-  for (let token = 0; token < visible; token++) {
-    let a = 0;
-    let b = 0;
-    let c = 0;
-    let d = 0;
-    for (let q = 0, k = token * dim; q < dim; q++, k++) {
+  for (let token = 0; token < visible; token += 2) {
+    // Of an odd count the last token is computed twice.
+    const step = token + 1 < visible ? 1 : 0;
+    let a0 = 0;
+    let a1 = 0;
+    let b0 = 0;
+    let b1 = 0;
+    let c0 = 0;
+    let c1 = 0;
+    let d0 = 0;
+    let d1 = 0;
+    for (let q = 0, k = token * dim, next = k + step * dim; q < dim; q++, k++, next++) {
       const x = key[k] as number;
-      a += x * (query[q] as number);
-      b += x * (query[q + dim] as number);
-      c += x * (query[q + 2 * dim] as number);
-      d += x * (query[q + 3 * dim] as number);
+      const y = key[next] as number;
+      const a = query[q] as number;
+      const b = query[q + dim] as number;
+      const c = query[q + 2 * dim] as number;
+      const d = query[q + 3 * dim] as number;
+      a0 += x * a;
+      b0 += x * b;
+      c0 += x * c;
+      d0 += x * d;
+      a1 += y * a;
+      b1 += y * b;
+      c1 += y * c;
+      d1 += y * d;
     }
-    logits[token] = a;
-    logits[token + tokens] = b;
-    logits[token + 2 * tokens] = c;
-    logits[token + 3 * tokens] = d;
+    logits[token] = a0;
+    logits[token + step] = a1;
+    logits[token + tokens] = b0;
+    logits[token + step + tokens] = b1;
+    logits[token + 2 * tokens] = c0;
+    logits[token + step + 2 * tokens] = c1;
+    logits[token + 3 * tokens] = d0;
+    logits[token + step + 3 * tokens] = d1;
   }
 }
 
@@ -131,21 +150,18 @@ function weightedSums(
 ): void {
   const dim = sums.length / SIDE_BY_SIDE;
   const tokens = weights.length / SIDE_BY_SIDE;
-  for (let channel = 0; channel < dim; channel++) {
-    let a = 0;
-    let b = 0;
-    let c = 0;
-    let d = 0;
-    for (let w = 0, v = channel; w < visible; w++, v += dim) {
+  sums.fill(0);
+  for (let token = 0; token < visible; token++) {
+    const a = weights[token] as number;
+    const b = weights[token + tokens] as number;
+    const c = weights[token + 2 * tokens] as number;
+    const d = weights[token + 3 * tokens] as number;
+    for (let o = 0, v = token * dim; o < dim; o++, v++) {
       const x = value[v] as number;
-      a += x * (weights[w] as number);
-      b += x * (weights[w + tokens] as number);
-      c += x * (weights[w + 2 * tokens] as number);
-      d += x * (weights[w + 3 * tokens] as number);
+      sums[o] = (sums[o] as number) + a * x;
+      sums[o + dim] = (sums[o + dim] as number) + b * x;
+      sums[o + 2 * dim] = (sums[o + 2 * dim] as number) + c * x;
+      sums[o + 3 * dim] = (sums[o + 3 * dim] as number) + d * x;
     }
-    sums[channel] = a;
-    sums[channel + dim] = b;
-    sums[channel + 2 * dim] = c;
-    sums[channel + 3 * dim] = d;
   }
 }

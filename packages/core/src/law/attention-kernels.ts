@@ -136,68 +136,74 @@ function addThreeRows(
   output: Float64Array,
 ): void {
   const { values, dim, columns } = run;
-  const first = row * columns + run.column;
-  const end = first + run.count;
-  // An odd head dim leaves a last channel, which is computed twice and stored once.
-  for (let channel = 0; channel < dim; channel += 2) {
-    const next = channel + 1 < dim ? 1 : 0;
-    const o = row * dim + channel;
-    let a0 = output[o] as number;
-    let a1 = output[o + next] as number;
-    let b0 = output[o + dim] as number;
-    let b1 = output[o + dim + next] as number;
-    let c0 = output[o + 2 * dim] as number;
-    let c1 = output[o + 2 * dim + next] as number;
-    for (let w = first, v = run.offset + channel; w < end; w++, v += dim) {
+  const fours = run.count - (run.count % 4);
+  const first = row * dim;
+  let a = row * columns + run.column;
+  let b = a + columns;
+  let c = b + columns;
+  for (let token = 0; token < fours; token += 4, a += 4, b += 4, c += 4) {
+    const a0 = weights[a] as number;
+    const a1 = weights[a + 1] as number;
+    const a2 = weights[a + 2] as number;
+    const a3 = weights[a + 3] as number;
+    const b0 = weights[b] as number;
+    const b1 = weights[b + 1] as number;
+    const b2 = weights[b + 2] as number;
+    const b3 = weights[b + 3] as number;
+    const c0 = weights[c] as number;
+    const c1 = weights[c + 1] as number;
+    const c2 = weights[c + 2] as number;
+    const c3 = weights[c + 3] as number;
+    let v = run.offset + token * dim;
+    for (let o = first, end = first + dim; o < end; o++, v++) {
       const v0 = values[v] as number;
-      const v1 = values[v + next] as number;
-      const wa = weights[w] as number;
-      const wb = weights[w + columns] as number;
-      const wc = weights[w + 2 * columns] as number;
-      a0 += wa * v0;
-      b0 += wb * v0;
-      c0 += wc * v0;
-      a1 += wa * v1;
-      b1 += wb * v1;
-      c1 += wc * v1;
+      const v1 = values[v + dim] as number;
+      const v2 = values[v + 2 * dim] as number;
+      const v3 = values[v + 3 * dim] as number;
+      output[o] = (output[o] as number) + a0 * v0 + a1 * v1 + a2 * v2 + a3 * v3;
+      output[o + dim] = (output[o + dim] as number) + b0 * v0 + b1 * v1 + b2 * v2 + b3 * v3;
+      output[o + 2 * dim] = (output[o + 2 * dim] as number) + c0 * v0 + c1 * v1 + c2 * v2 + c3 * v3;
     }
-    output[o] = a0;
-    output[o + next] = a1;
-    output[o + dim] = b0;
-    output[o + dim + next] = b1;
-    output[o + 2 * dim] = c0;
-    output[o + 2 * dim + next] = c1;
+  }
+  for (let token = fours; token < run.count; token++) {
+    for (let i = row; i < row + 3; i++) addOne(run, i, token, weights, output);
   }
 }
 
 function addOneRow(run: TileRun, row: number, weights: Float64Array, output: Float64Array): void {
   const { values, dim } = run;
-  const first = row * run.columns + run.column;
-  const end = first + run.count;
-  let channel = 0;
-  for (; channel + 4 <= dim; channel += 4) {
-    const o = row * dim + channel;
-    let a = output[o] as number;
-    let b = output[o + 1] as number;
-    let c = output[o + 2] as number;
-    let d = output[o + 3] as number;
-    for (let w = first, v = run.offset + channel; w < end; w++, v += dim) {
-      const weight = weights[w] as number;
-      a += weight * (values[v] as number);
-      b += weight * (values[v + 1] as number);
-      c += weight * (values[v + 2] as number);
-      d += weight * (values[v + 3] as number);
+  const fours = run.count - (run.count % 4);
+  const first = row * dim;
+  let w = row * run.columns + run.column;
+  for (let token = 0; token < fours; token += 4, w += 4) {
+    const w0 = weights[w] as number;
+    const w1 = weights[w + 1] as number;
+    const w2 = weights[w + 2] as number;
+    const w3 = weights[w + 3] as number;
+    let v = run.offset + token * dim;
+    for (let o = first, end = first + dim; o < end; o++, v++) {
+      output[o] =
+        (output[o] as number) +
+        w0 * (values[v] as number) +
+        w1 * (values[v + dim] as number) +
+        w2 * (values[v + 2 * dim] as number) +
+        w3 * (values[v + 3 * dim] as number);
     }
-    output[o] = a;
-    output[o + 1] = b;
-    output[o + 2] = c;
-    output[o + 3] = d;
   }
-  for (; channel < dim; channel++) {
-    let sum = output[row * dim + channel] as number;
-    for (let w = first, v = run.offset + channel; w < end; w++, v += dim) {
-      sum += (weights[w] as number) * (values[v] as number);
-    }
-    output[row * dim + channel] = sum;
+  for (let token = fours; token < run.count; token++) addOne(run, row, token, weights, output);
+}
+
+function addOne(
+  run: TileRun,
+  row: number,
+  token: number,
+  weights: Float64Array,
+  output: Float64Array,
+): void {
+  const { values, dim } = run;
+  const weight = weights[row * run.columns + run.column + token] as number;
+  let v = run.offset + token * dim;
+  for (let o = row * dim, end = o + dim; o < end; o++, v++) {
+    output[o] = (output[o] as number) + weight * (values[v] as number);
   }
 }

@@ -205,11 +205,14 @@ function softmax(logits: Float64Array, rows: number, columns: number): RowSum[] 
     for (let i = start; i < start + columns; i++)
       if ((logits[i] as number) > maximum) maximum = logits[i] as number;
     let total = 0;
-    for (let i = start; i < start + columns; i++) {
-      const weight =
-        maximum === Number.NEGATIVE_INFINITY ? 0 : Math.exp((logits[i] as number) - maximum);
-      logits[i] = weight;
-      total += weight;
+    // Nothing visible: every logit is minus infinity, and minus infinity less itself is no number.
+    if (maximum === Number.NEGATIVE_INFINITY) logits.fill(0, start, start + columns);
+    else {
+      for (let i = start; i < start + columns; i++) {
+        const weight = Math.exp((logits[i] as number) - maximum);
+        logits[i] = weight;
+        total += weight;
+      }
     }
     sums.push({ maximum, total });
   }
