@@ -1,12 +1,20 @@
 // The example works as its README says: by path through the command line, and in code.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { expect, test } from 'vitest';
+import { lcgNormal } from '@lowbit-kv/core/testing';
+import { writeSafetensors } from '@lowbit-kv/harness';
+import { afterAll, expect, test } from 'vitest';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+const require = createRequire(import.meta.url);
+const tsx = pathToFileURL(require.resolve('tsx')).href;
+
+const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-example-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function runFromSources(script: string, ...args: string[]) {
   const node = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, script, ...args];
@@ -29,10 +37,20 @@ test('in code: registered, appended, attended, snapshotted and restored', () => 
   expect(stdout).toMatch(/restored exactly$/m);
 });
 
-test('on the command line: compared by its path', () => {
+test('on the command line: compared by its path', async () => {
+  const capture = join(folder, 'capture.safetensors');
+  await writeSafetensors(
+    capture,
+    ['key', 'value', 'query'].map((part, seed) => {
+      const shape = [1, 2, part === 'query' ? 4 : 160, 64];
+      const data = lcgNormal({ seed, shape, dtype: 'f16' });
+      return { name: `layers.0.${part}`, dtype: 'F16' as const, shape, data };
+    }),
+    { format: 'lowbit-kv-capture', version: '1', scale: '0.125' },
+  );
   const { status, stdout, stderr } = runFromSources(
     path('../../../packages/cli/src/main.ts'),
-    ...['compare', '--scheme', './my-scheme.js', '--json'],
+    ...['compare', '--scheme', './my-scheme.js', '--capture', capture, '--json'],
   );
   expect(stderr).toBe(
     `--scheme ./my-scheme.js: my-3bit-keys-4bit-values (${path('../my-scheme.js')})\n`,

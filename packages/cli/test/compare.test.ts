@@ -1,6 +1,7 @@
 // `lowbit-kv compare` on a small capture.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { createCalibration } from '@lowbit-kv/core';
 import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/harness';
 import { oakenSm } from '@lowbit-kv/scheme-oaken';
@@ -51,11 +52,23 @@ describe('reports', () => {
     expect(text.code).toBe(0);
     expect(text.stderr).toBe('--scheme kivi-2bit-g32: kivi-2bit-g32 (@lowbit-kv/scheme-kivi)\n');
     expect(text.stdout).toMatch(/^kivi-2bit-g32 +\d+\.\d\d /m);
-    expect(text.stdout).toMatch(/^kivi-2bit-g32 {2}(safe|care|unsafe): /m);
+    expect(text.stdout).toMatch(/^kivi-2bit-g32: +(safe|care|unsafe): /m);
     expect(text.stdout).not.toContain('innerq');
     expect(text.stdout).not.toContain('\u001b');
     const markdown = await compare('--scheme', 'kivi-2bit-g32', '--markdown');
     expect(markdown.stdout).toMatch(/^\| kivi-2bit-g32 +\|/m);
+  });
+
+  test('a terminal gets coloured verdicts and progress, unless NO_COLOR is set', async () => {
+    const args = ['compare', '--capture', 'tiny.safetensors', '--scheme', 'kivi-2bit-g32'];
+    const colored = await runHere(args, { directory, isTTY: true });
+    // Once in the table, once before its reason.
+    const verdicts = colored.stdout.split('\u001b[31munsafe\u001b[39m').length - 1;
+    expect(verdicts).toBe(2);
+    expect(colored.stderr).toContain('\r\u001b[2K2/2 kivi-2bit-g32: step 6/');
+    const plain = await runHere(args, { directory, isTTY: true, environment: { NO_COLOR: '1' } });
+    expect(plain.stdout).not.toContain('\u001b');
+    expect(stripVTControlCharacters(colored.stdout)).toBe(plain.stdout);
   });
 
   test('--backend onnx measures the same', async () => {
@@ -125,7 +138,7 @@ describe('failures have a code, exit code 1 and nothing on stdout', () => {
   });
 
   test('the stack comes with LOWBIT_KV_LOG=debug', async () => {
-    const { code, stderr } = await runCli(['compare', '--capture', 'nowhere.safetensors'], {
+    const { code, stderr } = await runHere(['compare', '--capture', 'nowhere.safetensors'], {
       directory,
       environment: { LOWBIT_KV_LOG: 'debug' },
     });

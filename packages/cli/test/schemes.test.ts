@@ -42,10 +42,7 @@ test('--json has exact numbers', async () => {
   });
 });
 
-test.each([
-  ['schemes', '--json'],
-  ['compare', '--help'],
-])('a reader that closed the pipe ends `%s %s` quietly', async (...args) => {
-  const { code, signal, stderr } = await runCli(args, { closedStdout: true });
+test('a reader that closed the pipe ends the command quietly', async () => {
+  const { code, signal, stderr } = await runCli(['schemes', '--json'], { closedStdout: true });
   expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
 });

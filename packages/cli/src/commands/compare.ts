@@ -67,7 +67,7 @@ function progressText({ id, scheme, schemes, step, steps }: CompareProgress): st
 
 /** Colours the level of each verdict, in the last column of the table and in the verdict lines. */
 function colorVerdicts(text: string, { green, red, yellow }: Colors): string {
-  return text.replace(/(?<= {2})(safe|care|unsafe|invalid)(?=:|$)/gm, (level) => {
+  return text.replace(/(?<= {2}|^[\w-]+: )(safe|care|unsafe|invalid)(?=:|$)/gm, (level) => {
     if (level === 'safe') return green(level);
     return level === 'care' ? yellow(level) : red(level);
   });

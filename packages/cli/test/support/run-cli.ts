@@ -19,7 +19,8 @@ export interface CliOptions {
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 const main = path('../../src/main.ts');
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+const require = createRequire(import.meta.url);
+const tsx = pathToFileURL(require.resolve('tsx')).href;
 
 /** Arguments of node that run `main.ts` from sources. */
 export const SOURCE_ARGUMENTS = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, main];

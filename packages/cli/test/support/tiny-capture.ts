@@ -1,7 +1,6 @@
 /** A small capture with outlier channels: two layers, 4 query heads on 2 kv heads of 32 channels, 200 tokens. */
-import { encodeF16 } from '@lowbit-kv/core';
+import { lcgNormal } from '@lowbit-kv/core/testing';
 import { type TensorToWrite, writeSafetensors } from '@lowbit-kv/harness';
-import { normalDraws } from './normal-draws.js';
 
 export const TINY_CAPTURE = {
   layers: [0, 5],
@@ -14,13 +13,16 @@ export const TINY_CAPTURE = {
 
 export async function writeTinyCapture(file: string): Promise<void> {
   const { layers, queryHeads, kvHeads, headDim, tokens, queries } = TINY_CAPTURE;
-  const draw = normalDraws(7);
+  let seed = 7;
   const tensor = (name: string, heads: number, rows: number): TensorToWrite => {
-    const outliers = name.endsWith('value') ? 1 : 6;
-    const values = Float32Array.from({ length: heads * rows * headDim }, (_, i) =>
-      i % headDim === 3 ? outliers * draw() : draw(),
-    );
-    return { name, dtype: 'F16', shape: [1, heads, rows, headDim], data: encodeF16(values) };
+    const shape = [1, heads, rows, headDim];
+    const channelOps = name.endsWith('value') ? [] : [{ channel: 3, mul: 6, add: 0 }];
+    return {
+      name,
+      dtype: 'F16',
+      shape,
+      data: lcgNormal({ seed: seed++, shape, dtype: 'f16', channelOps }),
+    };
   };
   await writeSafetensors(
     file,
