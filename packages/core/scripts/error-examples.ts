@@ -13,11 +13,13 @@ import {
   f32Tensor,
   type Geometry,
   LowbitKvError,
+  type PackedTensorPlan,
   type Plan,
   referenceBackend,
   type Scheme,
   schemeFingerprint,
   type TensorScheme,
+  validatePage,
 } from '../src/index.js';
 
 const GEOMETRY: Geometry = {
@@ -122,6 +124,17 @@ async function damagedSnapshot(): Promise<void> {
   await cache.restore(bytes);
 }
 
+/** A block whose scales were left out. */
+async function scalelessBlock(): Promise<void> {
+  const cache = await smallCache();
+  const ramp = rows(3, (values) => values.set(values.map((_, i) => i / 64)));
+  const [block] = await cache.exportBlocks(await fill(cache, 3, ramp), 1, 'key');
+  const plan = cache.plan.layers[1]?.key as PackedTensorPlan;
+  const scales = plan.layout.parameters[0]?.offset ?? 0;
+  block?.bytes.fill(0, scales, scales + 12);
+  validatePage(plan, block?.bytes ?? new Uint8Array(), 3, 1);
+}
+
 async function foreignSnapshot(): Promise<void> {
   const cache = await smallCache();
   const bytes = await cache.snapshot([await fill(cache, 3)]);
@@ -195,6 +208,7 @@ const PROVOKE: Partial<Record<ErrorCode, () => unknown>> = {
   },
   SNAPSHOT_INVALID: damagedSnapshot,
   SNAPSHOT_MISMATCH: foreignSnapshot,
+  BLOCK_INVALID: scalelessBlock,
   BACKEND_FAILED: () =>
     createCache(createPlan(schemeOf(FOUR_BITS), GEOMETRY), full, { capacity: { tokens: 64 } }),
 };

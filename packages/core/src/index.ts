@@ -62,6 +62,7 @@ export {
   type TensorPlan,
   WINDOW_PAGE_TOKENS,
 } from './plan/plan.js';
+export { validatePage } from './plan/validate-page.js';
 export { HostPages } from './reference/host-pages.js';
 export { referenceBackend } from './reference/reference-backend.js';
 export {

@@ -241,7 +241,10 @@ export class Cache {
     return this.#holding(sequences, () => writeSnapshot(this.plan, this.#host.store, sequences));
   }
 
-  /** Sequences of a snapshot, in order. Throws SNAPSHOT_INVALID, SNAPSHOT_MISMATCH or OUT_OF_PAGES; nothing changes then. */
+  /**
+   * Sequences of a snapshot, in order. Throws SNAPSHOT_INVALID, BLOCK_INVALID, SNAPSHOT_MISMATCH or OUT_OF_PAGES; nothing
+   * changes then.
+   */
   async restore(bytes: Uint8Array): Promise<Sequence[]> {
     this.#check();
     const restored = await readSnapshot(bytes, this.plan, this.#host.store, this.#host.pools);

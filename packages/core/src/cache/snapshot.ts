@@ -7,9 +7,10 @@ import * as z from 'zod';
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checksum } from '../fingerprint.js';
-import { readEndOffset } from '../law/page-bytes.js';
+import type { PackedTensorPlan } from '../law/encode.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
+import { validatePage } from '../plan/validate-page.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import type { Sequence } from './sequence.js';
 import { type Entry, heldFrom, type TensorState } from './tensor-state.js';
@@ -335,29 +336,17 @@ function partOf({ kind, position }: Entry, { sinks }: PageClass): number {
   return position < sinks ? SINK : 2;
 }
 
-/** Sparse end offsets steer reads: they must rise and stay inside the plane. */
+/** Damaged scales or outlier lists decode to something plausible: every packed page is checked before it is used. */
 function checkPages(header: Header, plan: Plan, payload: Uint8Array): void {
   let at = 0;
-  for (const layer of plan.layers) {
-    for (const tensor of [layer.key, layer.value]) {
+  for (const { key, value, layer } of plan.layers) {
+    for (const tensor of [key, value]) {
       const counts = header.pages[tensor.class] as Header['pages'][number];
-      const { layout } = tensor;
-      if (layout?.sparse != null) {
+      const size = pageBytes(tensor, 'packed');
+      if (tensor.layout !== null) {
         for (const [i, valid] of counts.packed.entries()) {
-          const page = payload.subarray(at + i * layout.pageBytes, at + (i + 1) * layout.pageBytes);
-          for (let head = 0; head < layout.heads; head++) {
-            let previous = 0;
-            for (let index = 0; index < valid * layout.sparse.endOffsets.chunks; index++) {
-              const end = readEndOffset(page, head * layout.headBytes, layout, index);
-              if (end < previous || end > layout.sparse.entries.capacity)
-                invalid(
-                  'outlier offsets are damaged',
-                  end,
-                  `${previous} to ${layout.sparse.entries.capacity}`,
-                );
-              previous = end;
-            }
-          }
+          const page = payload.subarray(at + i * size, at + (i + 1) * size);
+          validatePage(tensor as PackedTensorPlan, page, valid, layer);
         }
       }
       for (const kind of KINDS) at += pageCount(counts, kind) * pageBytes(tensor, kind);

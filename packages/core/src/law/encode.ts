@@ -29,5 +29,3 @@ export function encodeTokens(
     encodeBands(plan, tokens, count, reciprocals, page, slot);
   else encodeGroups(plan, tokens, count, reciprocals, page, slot);
 }
-
-export { readEndOffset } from './page-bytes.js';

@@ -12,7 +12,7 @@ export function canonicalizePage(layout: BlockLayout, page: Uint8Array, validTok
     at = end;
   }
   page.fill(0, at);
-  if (layout.codes.rows === 'channels') trimRows(layout, page, validTokens);
+  trimRows(layout, page, validTokens);
 }
 
 interface ByteRange {
@@ -90,15 +90,16 @@ function parameterRanges(layout: BlockLayout, base: number, validTokens: number)
   });
 }
 
-/** Along tokens a cut can fall inside a byte: clears the codes past it. */
+/** Codes in use can end inside a byte: clears the bits of that byte past them. */
 function trimRows(layout: BlockLayout, page: Uint8Array, validTokens: number): void {
-  const bits = (validTokens * layout.bits) & 7;
-  if (bits === 0) return;
+  const byTokens = layout.codes.rows === 'tokens';
+  const used = (byTokens ? layout.headDim : validTokens) * layout.bits;
+  if ((used & 7) === 0) return;
+  const rows = byTokens ? validTokens : layout.codes.rowCount;
   for (let head = 0; head < layout.heads; head++) {
-    for (let row = 0; row < layout.codes.rowCount; row++) {
-      const at =
-        head * layout.headBytes + row * layout.codes.rowBytes + ((validTokens * layout.bits) >> 3);
-      page[at] = (page[at] as number) & (2 ** bits - 1);
+    for (let row = 0; row < rows; row++) {
+      const at = head * layout.headBytes + row * layout.codes.rowBytes + (used >> 3);
+      page[at] = (page[at] as number) & (2 ** (used & 7) - 1);
     }
   }
 }
