@@ -27,14 +27,16 @@ export function heldTokens(
   const { sinks, packed, tail } = windowCounts(pageClass, length, rollback);
   const oldest = length - (pageClass.slidingWindow?.size ?? length) - rollback;
   const visible = pageClass.slidingWindow?.sinks ?? 0;
-  const kept = (start: number, count: number, page: number) =>
-    survivors({ start, count, page, oldest, visible });
+  const kept = (start: number, count: number, page: number, evictBefore = oldest) =>
+    survivors({ start, count, page, oldest: evictBefore, visible });
+  // The tail of a packed tensor is never evicted: it leaves by being packed.
+  const tailEvictedBefore = pageClass.flush === 0 ? oldest : 0;
   const blocks = kept(sinks, packed, pageClass.blockTokens);
   const first = filling === 'at-once' ? 0 : firstTailSlot(pageClass, length, rollback);
   const runs = [
     kept(0, sinks, WINDOW_PAGE_TOKENS),
     first === 0
-      ? kept(sinks + packed, tail, WINDOW_PAGE_TOKENS)
+      ? kept(sinks + packed, tail, WINDOW_PAGE_TOKENS, tailEvictedBefore)
       : { full: Math.ceil((first + tail) / WINDOW_PAGE_TOKENS), rest: 0, tokens: tail },
   ];
   const { statisticsTokens } = pageClass;
