@@ -23,6 +23,7 @@ export interface Setup {
   readonly plan: Plan;
   readonly rollback: number;
   readonly tokens: number;
+  readonly sequences: number;
 }
 
 const window = (size: number) =>
@@ -90,6 +91,7 @@ export const setups: fc.Arbitrary<Setup> = fc
     rollback: fc.integer({ min: 0, max: 6 }),
     blockTokens: fc.integer({ min: 1, max: 50 }),
     tokens: fc.constantFrom(20, 120, 400),
+    sequences: fc.constantFrom(1, 5),
   })
   .map((choice): Setup => {
     const { statisticsTokens, sinks, packing } = choice;
@@ -124,7 +126,15 @@ export const setups: fc.Arbitrary<Setup> = fc
       blockTokens: choice.blockTokens,
       ...(banded ? { calibration: thresholds(spec) } : {}),
     });
-    return { plan, rollback: choice.rollback, tokens: choice.tokens };
+    const setup = {
+      plan,
+      rollback: choice.rollback,
+      tokens: choice.tokens,
+      sequences: choice.sequences,
+      // A counterexample prints what was chosen, not the whole plan.
+      [fc.toStringMethod]: () => JSON.stringify(choice),
+    };
+    return setup;
   });
 
 function thresholds(spec: Scheme): Calibration {
@@ -211,7 +221,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('attend' as const),
         picks: fc.array(pick, { minLength: 1, maxLength: 3 }),
-        queries: fc.integer({ min: 1, max: 4 }),
+        queries: fc.integer({ min: 1, max: 12 }),
       }),
       weight: 2,
     },

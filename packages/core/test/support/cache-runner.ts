@@ -32,11 +32,14 @@ import { firstDifference } from './pointer-cache.js';
 
 /** f32 outputs against float64 over f32 materialized values. */
 const ATTENTION_LIMIT = 2e-5;
+/** Most sequences alive at once; a setup may reserve room for fewer. */
 const SEQUENCES = 5;
 
 interface Pair {
   readonly sequence: Sequence;
   model: SequenceModel;
+  /** The longest it ever was: what lies further back than `rollback` from there may be gone. */
+  longest: number;
 }
 
 /** How often each thing really happened, so that a run can prove that it tested it. */
@@ -58,7 +61,7 @@ export class Runner {
 
   static async open(setup: Setup, tally: Tally): Promise<Runner> {
     const cache = await createCache(setup.plan, referenceBackend(), {
-      capacity: { tokens: setup.tokens, sequences: SEQUENCES },
+      capacity: { tokens: setup.tokens, sequences: setup.sequences },
       rollback: setup.rollback,
     });
     return new Runner(setup, cache, tally);
@@ -94,6 +97,7 @@ export class Runner {
     this.#pairs.push({
       sequence: this.#cache.createSequence(),
       model: new SequenceModel(plan.classes, LAYERS, rollback),
+      longest: 0,
     });
   }
 
@@ -110,6 +114,7 @@ export class Runner {
         const pair = this.#pick(command.pick);
         this.#cache.reset(pair.sequence);
         pair.model = new SequenceModel(this.#setup.plan.classes, LAYERS, this.#setup.rollback);
+        pair.longest = 0;
         return;
       }
       case 'dispose': {
@@ -119,10 +124,10 @@ export class Runner {
         return;
       }
       case 'fork': {
-        const { sequence, model } = this.#pick(command.pick);
+        const { sequence, model, longest } = this.#pick(command.pick);
         if (this.#pairs.length >= SEQUENCES) return;
         this.#unshared = false;
-        this.#pairs.push({ sequence: this.#cache.fork(sequence), model: model.copy() });
+        this.#pairs.push({ sequence: this.#cache.fork(sequence), model: model.copy(), longest });
         return;
       }
       case 'reorder': {
@@ -130,11 +135,15 @@ export class Runner {
         const from = command.picks.slice(0, pairs.length).map((n) => n % pairs.length);
         if (new Set(from).size !== from.length) this.#unshared = false;
         const models = from.map((i) => (pairs[i] as Pair).model.copy());
+        const longest = from.map((i) => (pairs[i] as Pair).longest);
         this.#cache.reorder(
           pairs.map(({ sequence }) => sequence),
           from,
         );
-        for (const [i, pair] of pairs.entries()) pair.model = models[i] as SequenceModel;
+        for (const [i, pair] of pairs.entries()) {
+          pair.model = models[i] as SequenceModel;
+          pair.longest = longest[i] as number;
+        }
         return;
       }
       case 'restore':
@@ -190,7 +199,10 @@ export class Runner {
     }
     if (command.end === 'commit' || (command.end === 'non-finite' && total === 0)) {
       await step.commit();
-      for (const [i, pair] of pairs.entries()) pair.model = next[i] as SequenceModel;
+      for (const [i, pair] of pairs.entries()) {
+        pair.model = next[i] as SequenceModel;
+        pair.longest = Math.max(pair.longest, pair.model.length);
+      }
       this.#count('committed steps');
     } else {
       if (command.end === 'missing' && total > 0) {
@@ -247,6 +259,11 @@ export class Runner {
         expect(() => this.#cache.attend(layer, query, sequences, options)).toThrow(
           expect.objectContaining({ code: 'OPTION_INVALID' }),
         );
+        // One query at the end, and one more per token of `rollback`, can always be answered.
+        const further = pairs.map(
+          ({ longest, model }, i) => longest - model.length + (queries[i] as number) - 1,
+        );
+        expect(Math.max(...further)).toBeGreaterThan(this.#setup.rollback);
         this.#count('refused queries');
         continue;
       }
@@ -306,7 +323,7 @@ export class Runner {
       expect(() => this.#cache.truncate(pair.sequence, length)).toThrow(
         expect.objectContaining({ code: 'TRUNCATE_INVALID' }),
       );
-      expect(back).toBeGreaterThan(this.#setup.rollback);
+      expect(pair.longest - length).toBeGreaterThan(this.#setup.rollback);
       this.#count('refused truncations');
       return;
     }
@@ -316,12 +333,12 @@ export class Runner {
     this.#count('truncations');
   }
 
-  async #restore({ sequence, model }: Pair): Promise<void> {
+  async #restore({ sequence, model, longest }: Pair): Promise<void> {
     if (this.#pairs.length >= SEQUENCES) return;
     const bytes = await this.#cache.snapshot([sequence]);
     try {
       const [restored] = await this.#cache.restore(bytes);
-      this.#pairs.push({ sequence: restored as Sequence, model: model.copy() });
+      this.#pairs.push({ sequence: restored as Sequence, model: model.copy(), longest });
       expect(firstDifference(await this.#cache.snapshot([restored as Sequence]), bytes)).toBe(-1);
       this.#count('restored');
     } catch (error) {
