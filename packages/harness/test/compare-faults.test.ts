@@ -5,6 +5,7 @@ import { compareSchemes, type MeasuredRow } from '../src/index.js';
 import {
   doctoredBackend,
   type Fault,
+  FORGET_PACKED,
   hideNewest,
   packOneLater,
   scaleOfNeighbour,
@@ -73,4 +74,12 @@ describe('faults in what is stored show in the figures', () => {
     const other = tensor === 'key' ? 'value' : 'key';
     expect(row[other].nmse).toBe(honest.row[other].nmse);
   });
+});
+
+it('sees that everything older than the window was lost', async () => {
+  const { row } = await measure(FORGET_PACKED);
+  expect(row.key.packedNmse).toBe(1);
+  expect(row.value.packedNmse).toBe(1);
+  expect(row.output.nmse).toBeGreaterThan(0.5);
+  expect(row.verdict.level).toBe('unsafe');
 });

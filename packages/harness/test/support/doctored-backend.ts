@@ -172,3 +172,14 @@ export function scaleOfNeighbour(tensor: 'key' | 'value'): Fault {
     },
   };
 }
+
+/** Packed pages are forgotten: everything older than the window becomes zero. */
+export const FORGET_PACKED: Fault = {
+  settled: async (store, _plan, packed) => {
+    for (const { layer, tensor, page } of packed) {
+      const request = { layer, tensor, kind: 'packed' as const, pages: [page] };
+      const bytes = await store.readPages(request);
+      await store.writePages(request, bytes.fill(0));
+    }
+  },
+};

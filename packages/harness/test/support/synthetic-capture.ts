@@ -12,6 +12,8 @@ export interface SyntheticCapture {
   readonly headDim: number;
   readonly keyChannels: readonly ChannelOperation[];
   readonly metadata: Readonly<Record<string, string>>;
+  /** All layers hold the same data. */
+  readonly equalLayers: boolean;
 }
 
 export const SYNTHETIC: SyntheticCapture = {
@@ -27,6 +29,7 @@ export const SYNTHETIC: SyntheticCapture = {
     { channel: 20, mul: 1, add: 6 },
   ],
   metadata: {},
+  equalLayers: false,
 };
 
 function drawn(seed: number, shape: number[], channelOps: readonly ChannelOperation[]): TestTensor {
@@ -38,7 +41,7 @@ export async function syntheticCapture(changes: Partial<SyntheticCapture> = {}):
   const { kvHeads, queryHeads, tokens, queries, headDim } = made;
   const tensors: Record<string, TestTensor> = {};
   for (const layer of made.layers) {
-    const seed = 100 * layer;
+    const seed = made.equalLayers ? 100 : 100 * layer;
     tensors[`layers.${layer}.key`] = drawn(
       seed + 1,
       [1, kvHeads, tokens, headDim],
