@@ -59,7 +59,7 @@ export async function compareSchemes(options: CompareOptions): Promise<CompareRe
     });
 
   const checks: ReportCheck[] = [];
-  const { row: baseline } = await measureScheme(run, F16, stepOf(F16, 0), async (replay) => {
+  const baseline = await measureScheme(run, F16, stepOf(F16, 0), async (replay) => {
     checks.push(await checkSwapped(run.data, replay.cache, replay.sequence, run.exact));
   });
   checks.unshift(...baseline.checks, checkExact(baseline.output));

@@ -55,8 +55,7 @@ export async function schemeRow(
   onStep: OnStep,
 ): Promise<SchemeRow> {
   try {
-    const { row } = await measureScheme(run, scheme, onStep);
-    return row;
+    return await measureScheme(run, scheme, onStep);
   } catch (error) {
     if (!LowbitKvError.is(error)) throw error;
     const refused = REFUSALS.includes(error.code);
@@ -78,7 +77,7 @@ export async function measureScheme(
   scheme: Scheme,
   onStep: OnStep,
   inspect?: (replay: Replay) => Promise<void>,
-): Promise<{ readonly row: MeasuredRow }> {
+): Promise<MeasuredRow> {
   const { data, places, options } = run;
   const replayed = schemeForReplay(scheme, places);
   const calibrated = await resolveCalibration(
@@ -106,13 +105,10 @@ export async function measureScheme(
       group: data.sizes.queryHeads / data.sizes.kvHeads,
     });
     return {
-      row: {
-        ...row,
-        memory: memoryFigures(memoryPlan),
-        calibration: calibrated?.note ?? null,
-        checks: row.checks,
-        verdict,
-      },
+      ...row,
+      memory: memoryFigures(memoryPlan),
+      calibration: calibrated?.note ?? null,
+      verdict,
     };
   } finally {
     replay.cache.dispose();
