@@ -102,8 +102,11 @@ function quantizeHybrid(
       o.cast(asymmetric.codes, 'int32'),
       toUnsigned(o, symmetric.codes, bits),
     ),
-    // The negative of 0 is -0: its sign bit is set as well.
-    scale: o.select(takeAsymmetric, o.negate(asymmetric.scale), symmetric.scale),
+    // A product sets the sign bit of 0 as well; Where of ONNX Runtime would lose it.
+    scale: o.multiply(
+      o.select(takeAsymmetric, asymmetric.scale, symmetric.scale),
+      o.select(takeAsymmetric, o.scalar('float32', -1), o.scalar('float32', 1)),
+    ),
     zero: o.select(takeAsymmetric, asymmetric.zero, 0),
   };
 }
@@ -111,7 +114,7 @@ function quantizeHybrid(
 /** f32 sum over the tree that adds neighbours level by level, filled up with zeros to a power of two. */
 function pairwiseSum(o: Operations, terms: Value, size: number): Value {
   let count = 2 ** Math.ceil(Math.log2(size));
-  let sums = o.padEnd(terms, -1, count - size);
+  let sums = o.padEnd(terms, 4, 3, count - size);
   for (; count > 1; count /= 2) {
     sums = o.add(o.slice(sums, -1, 0, count, 2), o.slice(sums, -1, 1, count, 2));
   }

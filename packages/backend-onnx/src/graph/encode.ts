@@ -103,7 +103,7 @@ function encodeBands(o: Operations, plan: PackedPlan, tokens: Value): void {
   // Without an axis Compress reads row-major: head by head, token by token, channels rising.
   const entries = o.graph.node('Compress', 'uint8', [bytes, outlier]);
   const chunks = Math.ceil(headDim / OUTLIER_CHUNK);
-  const marked = o.padEnd(o.cast(outlier, 'int32'), 2, chunks * OUTLIER_CHUNK - headDim);
+  const marked = o.padEnd(o.cast(outlier, 'int32'), 3, 2, chunks * OUTLIER_CHUNK - headDim);
   const counts = o.reduceSum(o.reshape(marked, [heads, -1, chunks, OUTLIER_CHUNK]), [3], false);
   o.graph.output(
     'outlier_entries',

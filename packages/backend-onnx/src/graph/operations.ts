@@ -81,15 +81,18 @@ export class Operations {
     return this.graph.node('Slice', a.type, [a, list(from), list(to), list(axis), list(step)]);
   }
 
-  /** Appends `count` zeros at the end of one axis. */
-  padEnd(a: Value, axis: number, count: number): Value {
+  /**
+   * Appends `count` zeros at the end of one axis of a value of `rank` axes. Every axis has its pads: the
+   * optimizer of ONNX Runtime permutes pads as if there were no `axes` input.
+   */
+  padEnd(a: Value, rank: number, axis: number, count: number): Value {
     if (count === 0) return a;
-    const pads = this.graph.constant('int64', [0, count]);
+    const pads = Array(2 * rank).fill(0);
+    pads[rank + axis] = count;
     return this.graph.node('Pad', a.type, [
       a,
-      pads,
+      this.graph.constant('int64', pads),
       this.scalar(a.type, 0),
-      this.graph.constant('int64', [axis]),
     ]);
   }
 

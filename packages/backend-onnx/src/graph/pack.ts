@@ -19,7 +19,7 @@ export function packCodes(
   // A word is the smallest run of codes that fills whole bytes.
   const wordCodes = bits === 3 ? 8 : 8 / bits;
   const words = count < 0 ? -1 : Math.ceil(count / wordCodes);
-  const padded = count < 0 ? codes : o.padEnd(codes, 2, words * wordCodes - count);
+  const padded = count < 0 ? codes : o.padEnd(codes, 3, 2, words * wordCodes - count);
   const places = Array.from({ length: wordCodes }, (_, j) => 2 ** (bits * j));
   const placed = o.multiply(
     o.reshape(padded, [...rows, words, wordCodes]),

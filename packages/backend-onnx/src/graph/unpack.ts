@@ -32,7 +32,7 @@ export function unpackCodes(
   const used =
     words * wordBytes <= rowBytes
       ? o.slice(rows, 3, 0, words * wordBytes)
-      : o.padEnd(rows, 3, words * wordBytes - rowBytes);
+      : o.padEnd(rows, 4, 3, words * wordBytes - rowBytes);
   if (bits === 8) return o.cast(used, 'float32');
   let keys = o.cast(used, 'int32');
   if (bits === 3) {

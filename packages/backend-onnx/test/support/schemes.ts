@@ -114,7 +114,9 @@ export interface SchemeParts {
 
 export function scheme({ key, value, sinks = 0, packing }: SchemeParts): Scheme {
   const usesBands = [key, value].some((t) => t.bits !== 16 && t.outliers !== undefined);
-  const usesStatistics = [key, value].some((t) => t.bits !== 16 && t.transforms !== undefined);
+  const usesStatistics = [key, value].some(
+    (t) => t.bits !== 16 && t.transforms?.some((step) => 'statisticsTokens' in step),
+  );
   return {
     specVersion: 1,
     id: 'inline',

@@ -31,6 +31,7 @@ export interface TwinOptions extends PlanOptions {
   readonly tokens?: number;
   readonly sequences?: number;
   readonly rollback?: number;
+  readonly nonFinite?: 'error' | 'mask';
 }
 
 /** A pair of sequences with equal history. */
@@ -51,7 +52,13 @@ export async function createTwin(
   geometry: Geometry,
   options: TwinOptions = {},
 ): Promise<Twin> {
-  const { tokens = 512, sequences = 4, rollback = 0, ...planOptions } = options;
+  const {
+    tokens = 512,
+    sequences = 4,
+    rollback = 0,
+    nonFinite = 'error',
+    ...planOptions
+  } = options;
   const calibration = calibrationFor(scheme, geometry.layers);
   const plan = createPlan(scheme, geometry, {
     ...planOptions,
@@ -60,8 +67,8 @@ export async function createTwin(
   const capacity = { sequences, tokens: tokens * sequences };
   return new Twin(
     plan,
-    await createCache(plan, referenceBackend(), { capacity, rollback }),
-    await createCache(plan, backend, { capacity, rollback }),
+    await createCache(plan, referenceBackend(), { capacity, rollback, nonFinite }),
+    await createCache(plan, backend, { capacity, rollback, nonFinite }),
   );
 }
 
@@ -119,6 +126,14 @@ export class Twin {
     }
     for (const [layer, expected] of (results[0] ?? []).entries())
       compare(results[1]?.[layer], expected);
+  }
+
+  /** The same keys and values in every layer, without attention. */
+  async append(pair: Pair, key: HostTensor, value: HostTensor): Promise<void> {
+    const tokens = key.shape[0] as number;
+    const layers = this.plan.layers.map(() => ({ key, value }));
+    await this.reference.append([{ sequence: pair.reference, tokens }], layers);
+    await this.onnx.append([{ sequence: pair.onnx, tokens }], layers);
   }
 
   /** Attention over committed tokens, `queries` per sequence. */
