@@ -90,8 +90,10 @@ describe('the formula is: subtract, round to f32, divide, round half to even', (
       quantizeAsymmetric(values, 1, 3, 4, codes, scales, zeros);
       expect(zeros[0]).toBe(f32ToF16(min));
       const stored = f16ToF32(scales[0]!);
-      expect(Math.abs(stored / scale - 1)).toBeLessThan(2 ** -10);
-      const difference = Math.fround(x - f16ToF32(zeros[0]!));
+      const zero = f16ToF32(zeros[0]!);
+      const range = Math.fround(values[2]! - zero);
+      expect(stored).toBe(roundToF16(Math.fround(range * Math.fround(1 / 15))));
+      const difference = Math.fround(x - zero);
       expect([...codes]).toEqual([0, Math.min(nearestExactly(difference, stored), 15), 15]);
     },
   );
