@@ -27,14 +27,21 @@ function classPages(
   rollback: number,
 ): PageCounts {
   const windowPages = (count: number) => Math.ceil(count / WINDOW_PAGE_TOKENS);
+  // With more than one sequence a part-filled page can be shared, and is copied before it is written.
+  const copies = sequences > 1 ? 1 : 0;
+  const perSequence = (pages: number) => sequences * pages;
   if (pageClass.flush === 0) {
-    // One open page per sequence, and one more to copy a shared page into.
-    return { packed: 0, window: windowPages(tokens) + 2 * sequences, statistics: 0 };
+    const window = windowPages(tokens) + perSequence(1 + copies);
+    return { packed: 0, window, statistics: 0 };
   }
   const { sinks, recent, flush, statisticsTokens, blockTokens } = pageClass;
-  const tail = Math.max(recent + flush + rollback, statisticsTokens + flush);
-  // A step may fill a whole new tail while the old one is still held.
-  const window = sequences * (windowPages(sinks) + 1 + 2 * (windowPages(tail) + 1));
-  const packed = Math.ceil(tokens / blockTokens) + 2 * sequences;
+  const sinkPages = sinks === 0 ? 0 : windowPages(sinks) + copies;
+  const tail = Math.max(recent + flush + rollback, statisticsTokens) - 1;
+  // A step may fill a whole new tail while the old one, which may begin inside a page, is still held.
+  const tailPages =
+    tail === 0 ? 0 : windowPages(tail + WINDOW_PAGE_TOKENS - 1) + windowPages(tail) + copies;
+  const window = perSequence(sinkPages + tailPages);
+  // Blocks of a sequence may end short; so may one that a truncation cut.
+  const packed = Math.ceil(tokens / blockTokens) + perSequence(1 + copies);
   return { packed, window, statistics: statisticsTokens > 0 ? sequences : 0 };
 }

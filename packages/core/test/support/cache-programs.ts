@@ -28,7 +28,11 @@ export interface Setup {
 
 const window = (size: number) =>
   fc.record({
-    recent: fc.integer({ min: 0, max: 20 }),
+    recent: fc.oneof(
+      fc.constant(0),
+      fc.integer({ min: 0, max: 4 }),
+      fc.integer({ min: 0, max: 20 }),
+    ),
     flush: fc.integer({ min: 1, max: 3 }).map((n) => n * size),
   });
 
@@ -90,7 +94,7 @@ export const setups: fc.Arbitrary<Setup> = fc
     softCap: fc.constantFrom(null, 5),
     rollback: fc.integer({ min: 0, max: 6 }),
     blockTokens: fc.integer({ min: 1, max: 50 }),
-    tokens: fc.constantFrom(20, 120, 400),
+    tokens: fc.constantFrom(20, 120, 400, 400),
     sequences: fc.constantFrom(1, 5),
   })
   .map((choice): Setup => {
@@ -167,8 +171,8 @@ export type Command =
 
 const pick = fc.nat(100);
 const stepTokens = fc.oneof(
-  { arbitrary: fc.integer({ min: 0, max: 3 }), weight: 3 },
-  { arbitrary: fc.integer({ min: 4, max: 45 }), weight: 1 },
+  { arbitrary: fc.integer({ min: 0, max: 3 }), weight: 2 },
+  { arbitrary: fc.integer({ min: 4, max: 45 }), weight: 2 },
 );
 
 export const commands: fc.Arbitrary<Command[]> = fc.array(
@@ -199,9 +203,9 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('truncate' as const),
         pick,
-        back: fc.oneof(fc.nat(6), fc.nat(60)),
+        back: fc.oneof(fc.nat(6), fc.nat(30)),
       }),
-      weight: 2,
+      weight: 3,
     },
     {
       arbitrary: fc.record({

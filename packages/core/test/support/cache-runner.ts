@@ -150,6 +150,7 @@ export class Runner {
         return this.#restore(this.#pick(command.pick));
       case 'attend': {
         const pairs = this.#picks(command.picks);
+        await this.#attendCommitted(pairs, 1);
         await this.#attendCommitted(pairs, command.queries);
       }
     }
