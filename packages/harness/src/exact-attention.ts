@@ -35,11 +35,17 @@ export function exactAttention(
   const weights = new Float64Array(SIDE_BY_SIDE * tokens);
   const query = new Float64Array(SIDE_BY_SIDE * keyHeadDim);
   const sums = new Float64Array(SIDE_BY_SIDE * valueHeadDim);
+  let key: Float32Array = new Float32Array(0);
+  let value = key;
+  let loaded = -1;
   for (let head = 0; head < queryHeads; head++) {
     if (only !== undefined && head !== only) continue;
     const kvHead = Math.floor((head * kvHeads) / queryHeads);
-    const key = oneHead(inputs.key, kvHead, kvHeads, keyHeadDim, tokens);
-    const value = oneHead(inputs.value, kvHead, kvHeads, valueHeadDim, tokens);
+    if (kvHead !== loaded) {
+      key = oneHead(inputs.key, kvHead, kvHeads, keyHeadDim, tokens);
+      value = oneHead(inputs.value, kvHead, kvHeads, valueHeadDim, tokens);
+      loaded = kvHead;
+    }
     for (let first = 0; first < queries; first += SIDE_BY_SIDE) {
       const count = Math.min(SIDE_BY_SIDE, queries - first);
       const visible = tokens - queries + first + count;
