@@ -202,7 +202,7 @@ export async function readSnapshot(
       message: `the snapshot needs more ${kind} pages of the ${plan.classes[i]?.tensor}s than are free`,
       value: { needed, total: pools[i]?.counts[kind] },
       valid: `at most ${pools[i]?.free(kind)} pages`,
-      next: 'Dispose sequences, or create the cache with a larger capacity.',
+      next: 'Dispose sequences, or create the cache with a larger capacity or with the rollback of the cache it came from.',
     });
   }
   try {

@@ -380,7 +380,7 @@ export class Runner {
     return bytes;
   }
 
-  async #compare({ sequence, model }: Pair): Promise<void> {
+  async #compare({ sequence, model, longest }: Pair): Promise<void> {
     expect(sequence.length).toBe(model.length);
     for (const { layer, key, value, geometry } of this.#setup.plan.layers) {
       const stored = await this.#cache.materialize(sequence, layer);
@@ -392,6 +392,13 @@ export class Runner {
         const width = plan.heads * plan.headDim;
         if (geometry.slidingWindow === null)
           expect(firstDifference(positions, [...Array(model.length).keys()])).toBe(-1);
+        else
+          expectHeld(
+            positions,
+            geometry.slidingWindow,
+            longest - this.#setup.rollback,
+            model.length,
+          );
         for (const [i, position] of positions.entries()) {
           const row = tensor.data.subarray(i * width, (i + 1) * width);
           const wanted = expected.subarray(position * width, (position + 1) * width);
@@ -444,6 +451,20 @@ export class Runner {
     expect(maxAbsDifference(output, oracle.output)).toBeLessThanOrEqual(ATTENTION_LIMIT);
     const logSumExp = slice(result.logSumExp as HostTensor, QUERY_HEADS);
     expect(maxAbsDifference(logSumExp, oracle.logSumExp)).toBeLessThanOrEqual(ATTENTION_LIMIT);
+  }
+}
+
+/** Sinks, and whatever a query from position `oldestEnd` on sees, are never evicted. */
+function expectHeld(
+  positions: readonly number[],
+  window: { readonly size: number; readonly sinks: number },
+  oldestEnd: number,
+  length: number,
+): void {
+  const held = new Set(positions);
+  for (let p = 0; p < length; p++) {
+    if ((p < window.sinks || p >= oldestEnd - window.size) && !held.has(p))
+      expect.fail(`position ${p} of ${length} was evicted`);
   }
 }
 
