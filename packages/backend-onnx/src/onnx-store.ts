@@ -7,6 +7,7 @@ import {
   type AttendSequence,
   type AttentionResult,
   type BlockStore,
+  type DeviceTensor,
   decodeF16,
   f32Tensor,
   HostPages,
@@ -96,12 +97,23 @@ export class OnnxStore implements BlockStore {
           await attendSequence(layer, sequence, input, query, output, logSumExp);
       }
     });
-    const result = { output, logSumExp: job.logSumExp ? logSumExp : undefined };
+    const wanted = job.logSumExp ? logSumExp : undefined;
+    // Not host tensors: their data are there only once the job has run.
+    const pending = (tensor: HostTensor): DeviceTensor => ({
+      type: tensor.type,
+      shape: tensor.shape,
+      device: 'onnx',
+      handle: async () => {
+        await done;
+        return tensor;
+      },
+    });
     return {
-      ...result,
+      output: pending(output),
+      logSumExp: wanted && pending(wanted),
       async read() {
         await done;
-        return result;
+        return { output, logSumExp: wanted };
       },
     };
   }

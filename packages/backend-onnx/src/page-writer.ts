@@ -76,7 +76,6 @@ function writeOutliers(
   const { chunks, entryBytes } = endOffsets;
   const list = result.bytes('outlier_entries');
   const counts = result.int32('outlier_counts');
-  const limit = Math.floor(entries.capacity / layout.blockTokens);
   let read = 0;
   for (let head = 0; head < layout.heads; head++) {
     const base = head * layout.headBytes;
@@ -86,7 +85,7 @@ function writeOutliers(
     for (let token = 0; token < count; token++) {
       const from = (head * count + token) * chunks;
       const found = counts.subarray(from, from + chunks).reduce((sum, n) => sum + n, 0);
-      if (found > limit) refuseOutliers(plan, head, found, limit);
+      if (end + found > entries.capacity) refuseOutliers(plan, head, entries.capacity);
       for (let chunk = 0; chunk < chunks; chunk++) {
         const here = counts[from + chunk] as number;
         page.set(list.subarray(read, read + here), base + entries.offset + end);
@@ -109,14 +108,14 @@ function writeNumber(bytes: Uint8Array, offset: number, size: number, value: num
   for (let i = 0; i < size; i++) bytes[offset + i] = Math.floor(value / 256 ** i) & 255;
 }
 
-function refuseOutliers(plan: PackedPlan, head: number, found: number, limit: number): never {
-  const { scheme, headDim, tensor } = plan;
+function refuseOutliers(plan: PackedPlan, head: number, capacity: number): never {
+  const { scheme, tensor, layout } = plan;
   const reserve = scheme.outliers?.kind === 'bands' ? scheme.outliers.storage.reserve : 0;
   throw new LowbitKvError('OUTLIER_CAPACITY', {
-    message: 'a vector has more outliers than there is room for',
-    value: found,
-    valid: `at most ${limit} of ${headDim} elements (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
-    next: `Raise outliers.storage.reserve to ${OUTLIER_CHUNK}, or calibrate the thresholds on data like this.`,
+    message: 'a block has more outliers than there is room for',
+    value: `more than ${capacity}`,
+    valid: `at most ${capacity} in ${layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
+    next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
     where: { tensor, head },
   });
 }

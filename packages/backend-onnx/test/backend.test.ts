@@ -9,6 +9,7 @@ import {
   f16Tensor,
   f32Tensor,
   type Geometry,
+  isHostTensor,
   LowbitKvError,
   type Scheme,
 } from '@lowbit-kv/core';
@@ -216,6 +217,20 @@ describe('jobs', () => {
     }
     expect(outputs[1]).toEqual(outputs[0]);
     expect(outputs[0]?.some((x) => x !== 0)).toBe(true);
+  });
+
+  it('a result is a host tensor only once it is read', async () => {
+    const cache = await createCache(planOf(simple), onnxBackend(), { capacity });
+    const sequence = cache.createSequence();
+    const layers = Array.from({ length: 3 }, () => ({ key: tensor(4), value: tensor(4) }));
+    await cache.append([{ sequence, tokens: 4 }], layers);
+    const result = cache.attend(1, tensor(1, 2), [sequence]);
+    expect(isHostTensor(result.output)).toBe(false);
+    expect(result.output).toMatchObject({ type: 'f32', shape: [1, 2, 32], device: 'onnx' });
+    expect(result.logSumExp).toBeUndefined();
+    const { output } = await result.read();
+    expect(isHostTensor(output) && output.data.some((x) => x !== 0)).toBe(true);
+    cache.dispose();
   });
 
   it('device tensors of others are refused', async () => {

@@ -50,15 +50,17 @@ export function buildAttentionGraph(
     'Position of each query in the sequence.',
   );
 
-  // Query heads that share a kv head become rows of one matrix: [kvHeads, queries * group, keyHeadDim].
+  // Query heads that share a kv head become rows of one matrix.
   const split = o.reshape(o.cast(query, 'float64'), [-1, kvHeads, group, keyHeadDim]);
-  const rows = o.reshape(o.transpose(split, [1, 0, 2, 3]), [kvHeads, -1, keyHeadDim]);
-  const dots = o.gather(keyDots(o, layer, rows), behindZero(o, keyIndex), 2);
+  const queryMatrix: QueryMatrix = {
+    rows: o.reshape(o.transpose(split, [1, 0, 2, 3]), [kvHeads, -1, keyHeadDim]),
+    columns: o.reshape(o.transpose(split, [1, 3, 0, 2]), [kvHeads, keyHeadDim, -1]),
+  };
+  const dots = o.gather(keyDots(o, layer, queryMatrix), behindZero(o, keyIndex), 2);
   const logits = capped(o, o.multiply(dots, geometry.scale), geometry.softCap);
   const allPositions = o.concat([graph.constant('int64', [NEVER_VISIBLE]), positions], 0);
   const visible = visibleMask(o, allPositions, queryPositions, group, geometry.slidingWindow);
-  const masked = o.select(visible, logits, Number.NEGATIVE_INFINITY);
-  const { weights, total, logSumExp } = softmax(o, masked);
+  const { weights, total, logSumExp } = softmax(o, logits, visible);
 
   const values = o.cast(o.gather(valueTokens(o, layer), behindZero(o, valueIndex), 1), 'float64');
   const sums = o.matrixProduct(weights, values);
@@ -85,42 +87,56 @@ function behindZero(o: Operations, indices: Value): Value {
   return o.concat([o.graph.constant('int64', [0]), o.add(indices, 1)], 0);
 }
 
+/**
+ * The queries twice, `[kvHeads, rows, headDim]` and `[kvHeads, headDim, rows]`: a transposition in front of a product is
+ * fused in ONNX Runtime 1.20 into an operator that has no f64 kernel.
+ */
+interface QueryMatrix {
+  readonly rows: Value;
+  readonly columns: Value;
+}
+
 /** f64 dot products `[kvHeads, rows, 1 + tokens]` with the zero entry, the f16 keys, then the packed ones. */
-function keyDots(o: Operations, layer: LayerPlan, rows: Value): Value {
+function keyDots(o: Operations, layer: LayerPlan, query: QueryMatrix): Value {
   const { key } = layer;
-  const { heads, headDim } = key;
   const tokens = o.transpose(o.cast(tokenInput(o, key), 'float32'), [1, 0, 2]);
-  const plain = dotProducts(o, rows, [zeroEntry(o, key, 'tokens,channels'), tokens]);
+  const loose = [zeroEntry(o, key, 'tokens,channels'), tokens];
+  const plain = dotProducts(o, query, loose, 'tokens,channels');
   if (!isPacked(key)) return plain;
-  let folded = rows;
-  if (channelScaleOf(key) !== undefined) {
-    // Packed keys were multiplied by r, so the query takes 1 / r, rounded to f32.
-    const reciprocals = o.graph.input(
-      'key_reciprocals',
-      'float16',
-      [heads, headDim],
-      'Reciprocal channel scale of the sequence.',
-    );
-    const factors = o.divide(o.scalar('float32', 1), o.cast(reciprocals, 'float32'));
-    folded = o.multiply(rows, o.reshape(o.cast(factors, 'float64'), [heads, 1, headDim]));
-  }
+  const folded = channelScaleOf(key) === undefined ? query : foldScale(o, key, query);
   // Keys stay in the order they come in: moving the products afterwards costs less.
   const order = key.layout.codes.rows === 'channels' ? 'channels,tokens' : 'tokens,channels';
   const packed = [dequantizePages(o, key, order), zeroEntry(o, key, order)];
   return o.concat([plain, dotProducts(o, folded, packed, order)], 2);
 }
 
+/** Packed keys were multiplied by r, so the query takes 1 / r, rounded to f32. */
+function foldScale(o: Operations, key: TensorPlan, { rows, columns }: QueryMatrix): QueryMatrix {
+  const { heads, headDim } = key;
+  const reciprocals = o.graph.input(
+    'key_reciprocals',
+    'float16',
+    [heads, headDim],
+    'Reciprocal channel scale of the sequence.',
+  );
+  const inverse = o.divide(o.scalar('float32', 1), o.cast(reciprocals, 'float32'));
+  const factors = o.cast(inverse, 'float64');
+  return {
+    rows: o.multiply(rows, o.reshape(factors, [heads, 1, headDim])),
+    columns: o.multiply(columns, o.reshape(factors, [heads, headDim, 1])),
+  };
+}
+
 /** f64 `[kvHeads, rows, tokens]`. */
 function dotProducts(
   o: Operations,
-  rows: Value,
+  query: QueryMatrix,
   keys: readonly Value[],
-  order: Order = 'tokens,channels',
+  order: Order,
 ): Value {
   if (order === 'channels,tokens')
-    return o.matrixProduct(rows, o.cast(o.concat(keys, 2), 'float64'));
-  const columns = o.transpose(rows, [0, 2, 1]);
-  const products = o.matrixProduct(o.cast(o.concat(keys, 1), 'float64'), columns);
+    return o.matrixProduct(query.rows, o.cast(o.concat(keys, 2), 'float64'));
+  const products = o.matrixProduct(o.cast(o.concat(keys, 1), 'float64'), query.columns);
   return o.transpose(products, [0, 2, 1]);
 }
 
@@ -171,10 +187,11 @@ function visibleMask(
 }
 
 /** Unnormalised weights `[kvHeads, rows, columns]`, their sums and the log-sum-exp; nothing visible sums to 0. */
-function softmax(o: Operations, logits: Value) {
-  const maximum = o.reduceMaximum(logits, [2]);
+function softmax(o: Operations, logits: Value, visible: Value) {
+  const maximum = o.reduceMaximum(o.select(visible, logits, Number.NEGATIVE_INFINITY), [2]);
   const reference = o.select(o.equal(maximum, Number.NEGATIVE_INFINITY), 0, maximum);
-  const weights = o.exponential(o.subtract(logits, reference));
+  // Masked after the exponential as well: that of -Infinity is not 0 in ONNX Runtime 1.20.
+  const weights = o.select(visible, o.exponential(o.subtract(logits, reference)), 0);
   const total = o.reduceSum(weights, [2]);
   // The logarithm of a sum of 0 is -Infinity by itself.
   return { weights, total, logSumExp: o.add(reference, o.logarithm(total)) };
