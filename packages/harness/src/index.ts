@@ -9,6 +9,7 @@ export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
 export { compareSchemes } from './compare.js';
 export type { CompareOptions, CompareProgress } from './compare-options.js';
 export { defaultCapturePath } from './default-capture.js';
+export { mergeReports } from './merge-reports.js';
 export {
   type BitFigures,
   type CalibrationNote,
