@@ -17,11 +17,14 @@ export interface TerminalOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The user's directory: paths and packages are resolved from here. */
   readonly directory: string;
+  /** Program and arguments that start this command again; absent when it is not a process of its own. */
+  readonly self?: readonly string[];
 }
 
 export class Terminal {
   readonly environment: TerminalOptions['environment'];
   readonly directory: string;
+  readonly self: readonly string[] | undefined;
   readonly #stdout: TextStream;
   readonly #stderr: TextStream;
   #statusShown = false;
@@ -31,6 +34,7 @@ export class Terminal {
     this.#stderr = options.stderr;
     this.environment = options.environment;
     this.directory = options.directory;
+    this.self = options.self;
   }
 
   /** Writes a line of data. */
@@ -92,5 +96,6 @@ export function processTerminal(): Terminal {
     stderr: process.stderr,
     environment: process.env,
     directory: process.cwd(),
+    self: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
   });
 }

@@ -7,6 +7,8 @@ import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/h
 import { oakenSm } from '@lowbit-kv/scheme-oaken';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { samplesOf } from '../src/capture-samples.js';
+import { compareElsewhere } from '../src/commands/compare-elsewhere.js';
+import { Terminal } from '../src/index.js';
 import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
@@ -45,6 +47,28 @@ describe('reports', () => {
       status: 'refused',
       code: 'SHAPE_UNSUPPORTED',
     });
+  });
+
+  test('two processes give what one gives, to the byte', async () => {
+    const args = ['compare', '--capture', 'tiny.safetensors', '--json'];
+    const [split, whole] = [await runCli(args, { directory }), await compare('--json')];
+    expect(split.code).toBe(0);
+    expect(split.stdout).toBe(whole.stdout);
+  });
+
+  test('a second process that fails is an error with what it said', async () => {
+    const streams = { write: () => true };
+    const terminal = new Terminal({
+      stdout: streams,
+      stderr: streams,
+      environment: process.env,
+      directory,
+    });
+    const script = 'process.stderr.write("it broke"); process.exitCode = 3';
+    const part = compareElsewhere([process.execPath, '-e', script, '--'], [], terminal);
+    await expect(part.report).rejects.toThrow(/MEASUREMENT_INVALID.*exit code 3.*it broke/);
+    const missing = compareElsewhere([join(directory, 'nothing')], [], terminal);
+    await expect(missing.report).rejects.toThrow(/MEASUREMENT_INVALID.*ENOENT/);
   });
 
   test('text and Markdown: table and verdict of the chosen scheme only', async () => {

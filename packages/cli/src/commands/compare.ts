@@ -2,19 +2,23 @@
  * `lowbit-kv compare`: replays decoding of a capture under each scheme and prints what it costs and saves.
  */
 
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { createLowbitKv } from '@lowbit-kv/core';
+import { createLowbitKv, type Scheme } from '@lowbit-kv/core';
 import {
   type CompareProgress,
+  type CompareReport,
   compareSchemes,
   defaultCapturePath,
   formatReport,
+  mergeReports,
   openCapture,
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
 import type { Colors, Terminal } from '../terminal.js';
+import { compareElsewhere } from './compare-elsewhere.js';
 
 export interface CompareCommandOptions {
   readonly capture?: string;
@@ -43,13 +47,17 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
       : resolve(terminal.directory, options.capture),
   );
   try {
-    const report = await compareSchemes({
-      capture,
-      schemes,
-      backend: kv.backends.get(options.backend),
-      calibrations,
-      onProgress: (progress) => terminal.status(progressText(progress)),
-    });
+    const run = (part: readonly Scheme[]) =>
+      compareSchemes({
+        capture,
+        schemes: part,
+        backend: kv.backends.get(options.backend),
+        calibrations,
+        onProgress: (progress) => terminal.status(progressText(progress)),
+      });
+    const report = await (canSplit(terminal, options)
+      ? compareInTwo(terminal, options, schemes, run)
+      : run(schemes));
     terminal.clearStatus();
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
@@ -58,6 +66,31 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     return report.valid ? 0 : 1;
   } finally {
     await capture.close();
+  }
+}
+
+/** Only all presets take long; what the user names may be one scheme, or files that print. */
+function canSplit({ self }: Terminal, { scheme, calibration }: CompareCommandOptions): boolean {
+  const named = scheme !== undefined || calibration !== undefined;
+  return self !== undefined && !named && availableParallelism() > 1;
+}
+
+/** Every second scheme runs in a process of its own; equal to one run, to the byte. */
+async function compareInTwo(
+  terminal: Terminal,
+  { capture, backend }: CompareCommandOptions,
+  schemes: readonly Scheme[],
+  run: (part: readonly Scheme[]) => Promise<CompareReport>,
+): Promise<CompareReport> {
+  const ids = schemes.map(({ id }) => id);
+  const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
+  args.push('--scheme', ...ids.filter((_, i) => i % 2 === 1));
+  const other = compareElsewhere(terminal.self ?? [], args, terminal);
+  try {
+    const own = await run(schemes.filter((_, i) => i % 2 === 0));
+    return mergeReports([own, await other.report], ids);
+  } finally {
+    other.stop();
   }
 }
 
