@@ -105,7 +105,7 @@ const calibrationNeed = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('offline'),
     values: z
-      .array(z.literal(['thresholds', 'levels']))
+      .array(z.literal(['thresholds', 'levels', 'channelFactors', 'channelMeans', 'channelOrder']))
       .min(1)
       .readonly(),
   }),

@@ -18,16 +18,21 @@ export function suggestion(name: unknown, known: readonly unknown[]): string | u
   return best === undefined ? undefined : `Did you mean ${JSON.stringify(best)}?`;
 }
 
-/** Levenshtein distance; long texts count as far apart. */
+/** Insertions, deletions, replacements and swaps of neighbours; long texts count as far apart. */
 function editDistance(a: string, b: string): number {
   if (a.length > 64 || b.length > 64) return a === b ? 0 : 64;
+  let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const replaced = (previous[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(replaced, (previous[j] as number) + 1, (row[j - 1] as number) + 1));
+      let least = Math.min(replaced, (previous[j] as number) + 1, (row[j - 1] as number) + 1);
+      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (beforePrevious[j - 2] ?? least) + 1);
+      row.push(least);
     }
+    beforePrevious = previous;
     previous = row;
   }
   return previous[b.length] as number;
