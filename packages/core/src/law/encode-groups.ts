@@ -4,13 +4,13 @@
 import type { BlockLayout } from '../plan/layout.js';
 import type { QuantizedTensorScheme } from '../scheme.js';
 import { quantizeAsymmetric } from './asymmetric.js';
-import { AsymmetricGroups, measureAsymmetric, packAsymmetric } from './asymmetric-f16.js';
+import { asymmetricKernel, KERNEL_ELEMENTS } from './asymmetric-f16.js';
 import { packCodes } from './bits.js';
 import type { PackedTensorPlan } from './encode.js';
 import { quantizeHybrid } from './hybrid.js';
 import { writeU16 } from './page-bytes.js';
 import { quantizeSymmetric, type SymmetricCodes } from './symmetric.js';
-import { loadPairs, loadValues, type TileSource } from './tile.js';
+import { loadValues, type TileSource } from './tile.js';
 
 /** Elements of a tile when groups run along channels: enough groups to keep the processor busy, inside its first cache. */
 const TILE_ELEMENTS = 2048;
@@ -84,21 +84,20 @@ function fusedEncoder(plan: PackedTensorPlan, tileTokens: number): TileEncoder |
   if (size % 4 !== 0) return undefined;
   // Groups follow one another in a tile; so must their codes in the page, a row of padding would lie between.
   if (plane.rows === 'tokens' && packedRow !== plane.rowBytes) return undefined;
-  const tile = new Uint32Array((tileTokens * headDim) / 2);
-  const measured = new AsymmetricGroups((tileTokens * headDim) / size);
+  if (tileTokens * headDim > KERNEL_ELEMENTS) return undefined;
+  const kernel = asymmetricKernel();
+  const groupBytes = plane.rows === 'channels' ? plane.rowBytes : (size * bits) / 8;
   let plain: TileEncoder | undefined;
   return (source, page, slot) => {
     const groups = (source.count * headDim) / size;
-    loadPairs(source, tile);
-    if (!measureAsymmetric(tile, groups, size, bits, measured)) {
+    kernel.load(source);
+    if (!kernel.measure(groups, size, bits)) {
       plain ??= plainEncoder(plan, tileTokens, null);
       plain(source, page, slot);
       return;
     }
-    const stride = source.channelMajor ? plane.rowBytes : (size * bits) / 8;
-    const offset = codesOffset(layout, source.head, slot);
-    packAsymmetric(tile, groups, size, bits, measured, page, offset, stride);
-    writeParameters(layout, source.head, slot, groups, measured.scales, measured.zeros, page);
+    kernel.pack(groups, size, bits, page, codesOffset(layout, source.head, slot), groupBytes);
+    writeParameters(layout, source.head, slot, groups, kernel.scales, kernel.zeros, page);
   };
 }
 

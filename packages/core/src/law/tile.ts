@@ -15,32 +15,6 @@ export interface TileSource {
   readonly channelMajor: boolean;
 }
 
-/**
- * Copies f16 bits into `tile`, two to a word: element 2i in the low half of word i, on every machine. `headDim` is even,
- * and so is `count` when channelMajor.
- */
-export function loadPairs(source: TileSource, tile: Uint32Array): void {
-  const { tokens, heads, headDim, first, count, head, channelMajor } = source;
-  const tokenStride = heads * headDim;
-  if (channelMajor) {
-    const channelStride = count / 2;
-    for (let token = 0; token < count; token += 2) {
-      let from = ((first + token) * heads + head) * headDim;
-      let to = token / 2;
-      for (let channel = 0; channel < headDim; channel++, from++, to += channelStride)
-        tile[to] = (tokens[from] as number) | ((tokens[from + tokenStride] as number) << 16);
-    }
-    return;
-  }
-  let to = 0;
-  for (let token = 0; token < count; token++) {
-    const start = ((first + token) * heads + head) * headDim;
-    const end = start + headDim;
-    for (let from = start; from < end; from += 2)
-      tile[to++] = (tokens[from] as number) | ((tokens[from + 1] as number) << 16);
-  }
-}
-
 /** Widens to f32 into `tile`; with `reciprocals` (f16 bits `[heads, headDim]`) each channel is multiplied by its own. */
 export function loadValues(
   source: TileSource,
