@@ -11,7 +11,7 @@
  *   so ties, and only ties, come out as ties.
  *
  * There is one kernel with one set of scratch arrays: arrays that are constants of a closure are addressed as constants in
- * compiled code, which is worth a third of the time. Calls are synchronous, so nothing is shared between two of them.
+ * compiled code, which was worth a seventh of the time. Calls are synchronous, so nothing is shared between two of them.
  */
 import { f16DecodeTable } from '../float16.js';
 import { ROUNDER, scaleBits } from './scale.js';
