@@ -1,15 +1,24 @@
 // Whole pages: what encodeTokens writes is what the quantizers say, in the right place, and nothing else.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { f16ToF32 } from '../../src/float16.js';
+import { encodeF16, f16ToF32 } from '../../src/float16.js';
 import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
+import { unpackCodes } from '../../src/law/bits.js';
 import { decodeTokens } from '../../src/law/decode.js';
 import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
 import { quantizeHybrid } from '../../src/law/hybrid.js';
 import { quantizeSymmetric, signedCode } from '../../src/law/symmetric.js';
 import { canonicalizePage } from '../../src/plan/canonical.js';
+import { nearestExactly } from './exact.js';
 import { anyPlan, groupPlan } from './page-samples.js';
-import { groupScheme, headValues, normalBits, planOf, transpose } from './support.js';
+import {
+  groupScheme,
+  headValues,
+  normalBits,
+  planOf,
+  readParameter,
+  transpose,
+} from './support.js';
 
 /** Data whose head, channel and token show in the values. */
 function dataFor(plan: PackedTensorPlan, count: number, seed: number): Uint16Array {
@@ -192,5 +201,30 @@ describe('the fused path of asymmetric f16 groups', () => {
       ),
       { numRuns: 600 },
     );
+  });
+
+  it.each([2, 4] as const)('rounds exact ties to even at %d bits, for every scale', (bits) => {
+    const scheme = groupScheme(bits, 'channels', 32, { mode: 'asymmetric', codes: 'uniform' });
+    const plan = planOf(scheme, { heads: 1, headDim: 32, blockTokens: 1 });
+    const top = 2 ** bits - 1;
+    let ties = 0;
+    for (let mantissa = 1024; mantissa < 2048; mantissa++) {
+      const step = mantissa * 2 ** -14;
+      // Half steps from 0 up; a product with an inexact reciprocal alone would miss some.
+      const values = Float32Array.from({ length: 32 }, (_, i) => Math.min(i / 2, top) * step);
+      values[31] = top * step;
+      const tokens = encodeF16(values);
+      const page = new Uint8Array(plan.layout.pageBytes);
+      encodeTokens(plan, tokens, 1, null, page, 0);
+      const scale = f16ToF32(readParameter(plan, page, 0, 'scale', 0));
+      const codes = new Uint8Array(32);
+      unpackCodes(page, 0, 0, 32, bits, codes, 0);
+      for (const [i, half] of tokens.entries()) {
+        const value = f16ToF32(half);
+        if ((value / scale) % 1 === 0.5) ties++;
+        if (codes[i] !== nearestExactly(value, scale)) expect.fail(`${value} / ${scale}`);
+      }
+    }
+    expect(ties).toBeGreaterThan(1000);
   });
 });
