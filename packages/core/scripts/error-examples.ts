@@ -49,7 +49,7 @@ const BANDS: TensorScheme = {
     shares: { outer: 0.04, middle: 0.9, inner: 0.06 },
     groupShift: true,
     outlierBits: 5,
-    storage: { format: 'coo64', reserve: 8 },
+    storage: { format: 'coo64', reserve: 0 },
   },
 };
 

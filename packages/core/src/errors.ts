@@ -23,7 +23,7 @@ export const ERROR_CODES = {
   TENSOR_INVALID: 'A tensor has the wrong shape, type or size.',
   NON_FINITE: 'A key or value is NaN, infinite, or outside the range of f16.',
   OUT_OF_PAGES: 'The pool has too few free pages for this step.',
-  OUTLIER_CAPACITY: 'A vector has more outliers than the scheme reserved room for.',
+  OUTLIER_CAPACITY: 'A block has more outliers than the scheme reserved room for.',
   STEP_STATE: 'A step was used out of order.',
   SEQUENCE_STATE: 'A sequence was used after it was disposed, or in two steps at once.',
   CACHE_DISPOSED: 'The cache was used after it was disposed.',

@@ -102,7 +102,7 @@ export interface OutlierBands {
   readonly outlierBits: 5;
   /**
    * `coo64`: one byte per outlier; `bitmap64`: a bit per channel and two per outlier. Both in chunks of 64 channels;
-   * room for `reserve` outliers per chunk is set aside.
+   * room for `reserve` outliers per chunk, on average over a block, is set aside.
    */
   readonly storage: { readonly format: 'coo64' | 'bitmap64'; readonly reserve: number };
 }

@@ -20,7 +20,7 @@ export interface OakenOptions {
   readonly middle?: 'sm' | 'mm';
   /** Shares of outer, middle and inner values that calibration aims at. Default 0.04, 0.90, 0.06. */
   readonly shares?: OutlierBands['shares'];
-  /** Room for outliers per 64 channels. Default 64: every vector fits, whatever its distribution. */
+  /** Room for outliers per 64 channels, shared by the tokens of a block. Default 24; 64 holds everything. */
   readonly reserve?: number;
   /** Keys after (default) or before the rotary embedding; calibrate at the same stage. */
   readonly stage?: 'post-rope' | 'pre-rope';
@@ -29,13 +29,14 @@ export interface OakenOptions {
 }
 
 const DEFAULT_SHARES = { outer: 0.04, middle: 0.9, inner: 0.06 };
+const DEFAULT_RESERVE = 24;
 const share = z.number().min(0).max(1);
 
 const optionsSchema = z.strictObject({
   scope: z.literal(['tokenHead', 'token']).default('tokenHead'),
   middle: z.literal(['sm', 'mm']).default('sm'),
   shares: z.strictObject({ outer: share, middle: share, inner: share }).default(DEFAULT_SHARES),
-  reserve: z.int().min(0).max(64).default(64),
+  reserve: z.int().min(0).max(64).default(DEFAULT_RESERVE),
   stage: z.literal(['post-rope', 'pre-rope']).default('post-rope'),
   id: z.string().optional(),
 });
@@ -102,7 +103,7 @@ function defaultId(options: z.infer<typeof optionsSchema>): string {
     });
     parts.push(percent.join('-'));
   }
-  if (reserve !== 64) parts.push(`reserve-${reserve}`);
+  if (reserve !== DEFAULT_RESERVE) parts.push(`reserve-${reserve}`);
   if (stage === 'pre-rope') parts.push(stage);
   return parts.join('-');
 }

@@ -76,13 +76,18 @@ function span(middle: readonly number[]): number {
   return Math.max(...shifted) - Math.min(...shifted);
 }
 
-test('a smaller reserve refuses the token that does not fit, and stores nothing', async () => {
-  const scheme = oaken({ reserve: 16 });
+test('a token that overflows the block is refused, and nothing of it is stored', async () => {
+  // Room for 128 outliers a block; every token here has 64 in its keys, which are all zero.
+  const scheme = oaken({ reserve: 1 });
   const calibration = fixedCalibration(scheme, thresholds);
-  const cache = await DrivenCache.open(scheme, { tokens, headDim, value, calibration });
-  await cache.append(1);
-  await expect(cache.append(1)).rejects.toMatchObject({ code: 'OUTLIER_CAPACITY', value: 64 });
-  expect(cache.length).toBe(1);
+  const key = new Uint16Array(tokens * headDim);
+  const cache = await DrivenCache.open(scheme, { tokens, headDim, key, value, calibration });
+  await cache.append(2);
+  await expect(cache.append(1)).rejects.toMatchObject({
+    code: 'OUTLIER_CAPACITY',
+    value: 'more than 128',
+  });
+  expect(cache.length).toBe(2);
 });
 
 test('keys before the rotary embedding are refused with a reason', async () => {

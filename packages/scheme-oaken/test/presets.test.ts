@@ -5,9 +5,9 @@ import { oaken, presets } from '../src/index.js';
 
 // A change here orphans every stored calibration and snapshot of the preset.
 const FINGERPRINTS: Record<string, string> = {
-  'oaken-sm': 'e09d48036fc5b6d4ef37e96c90cfe8a68e5161f400be39a2522657ce846d95a5',
-  'oaken-mm': 'e0a3c39b0d18e5e69fdec62a52869c52fdc9a8c2abb52d536241c53b44a5ac0c',
-  'oaken-sm-token': '0e0b09b6e621edbcd42c5380db7c7adda185e7409a7b74ecf20fbf51103ed192',
+  'oaken-sm': 'dd78846ded096e40f165343234c3ac60db599fe841578a18a2c6bc2457333cd9',
+  'oaken-mm': '2e1ee78dbe0896369cb44585afba19b71210f6dac3ce3ea17d954bd036e41f04',
+  'oaken-sm-token': 'f94ff9ef073f7faa1f6edf27bf0f939ab958e986eb8ffc2cb1d697e5becadcc4',
 };
 
 test('ids', () => {

@@ -2,7 +2,7 @@
  * Encodes tokens with outlier bands into a packed page: dense nibbles, parameters per vector, sparse bytes.
  */
 import { LowbitKvError } from '../errors.js';
-import { type BlockLayout, outliersPerVector, type ParameterName } from '../plan/layout.js';
+import { type BlockLayout, OUTLIER_CHUNK, type ParameterName } from '../plan/layout.js';
 import {
   type BandParameters,
   type BandThresholds,
@@ -100,15 +100,13 @@ function writeOutliers(
   const { layout } = plan;
   const { endOffsets, entries } = layout.sparse as NonNullable<BlockLayout['sparse']>;
   let end = at === 0 ? 0 : readEndOffset(page, base, layout, at * endOffsets.chunks - 1);
-  const limit = Math.floor(entries.capacity / layout.blockTokens);
-  const start = end;
   for (let chunk = 0; chunk < endOffsets.chunks; chunk++) {
     const width = Math.min(64, layout.headDim - chunk * 64);
     for (let index = 0; index < width; index++) {
       const i = vector.first + chunk * 64 + index;
       const band = vector.bands[i] as number;
       if (band === MIDDLE) continue;
-      if (end - start === limit) refuseOutliers(plan, vector, limit);
+      if (end === entries.capacity) refuseOutliers(plan, vector.head, entries.capacity);
       page[base + entries.offset + end++] =
         index | (band === OUTER ? 64 : 0) | ((vector.fifthBits[i] as number) << 7);
     }
@@ -116,18 +114,14 @@ function writeOutliers(
   }
 }
 
-function refuseOutliers(plan: PackedTensorPlan, vector: VectorOutliers, limit: number): never {
-  const { headDim } = plan.layout;
-  const found = vector.bands
-    .subarray(vector.first, vector.first + headDim)
-    .reduce((n, band) => n + (band === MIDDLE ? 0 : 1), 0);
+function refuseOutliers(plan: PackedTensorPlan, head: number, capacity: number): never {
   const reserve = plan.scheme.outliers?.kind === 'bands' ? plan.scheme.outliers.storage.reserve : 0;
   throw new LowbitKvError('OUTLIER_CAPACITY', {
-    message: 'a vector has more outliers than there is room for',
-    value: found,
-    valid: `at most ${limit} of ${outliersPerVector(headDim, 64)} elements (reserve ${reserve} per 64 channels)`,
-    next: 'Raise outliers.storage.reserve to 64, or calibrate the thresholds on data like this.',
-    where: { tensor: plan.tensor, head: vector.head },
+    message: 'a block has more outliers than there is room for',
+    value: `more than ${capacity}`,
+    valid: `at most ${capacity} in ${plan.layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
+    next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
+    where: { tensor: plan.tensor, head },
   });
 }
 

@@ -150,7 +150,7 @@ export function layoutBlock(
   };
 }
 
-/** Room set aside for the outliers of one token of one head: `reserve` per chunk, at most the channels there are. */
+/** Room per token of one head, shared by the tokens of a block: `reserve` per chunk, at most the channels there are. */
 export function outliersPerVector(headDim: number, reserve: number): number {
   let room = 0;
   for (let first = 0; first < headDim; first += OUTLIER_CHUNK)

@@ -122,16 +122,14 @@ function checkOutliers(
 ): void {
   const { layout } = plan;
   const { endOffsets, entries } = layout.sparse as NonNullable<typeof layout.sparse>;
-  const room = Math.floor(entries.capacity / layout.blockTokens);
   for (let head = 0; head < layout.heads; head++) {
     const base = head * layout.headBytes;
     let start = 0;
     for (let slot = 0; slot < validTokens; slot++) {
-      const first = start;
       for (let chunk = 0; chunk < endOffsets.chunks; chunk++) {
         const end = readEndOffset(page, base, layout, slot * endOffsets.chunks + chunk);
-        if (end < start || end > first + room)
-          refuse('an outlier end offset is damaged', end, `${start} to ${first + room}`, {
+        if (end < start || end > entries.capacity)
+          refuse('an outlier end offset is damaged', end, `${start} to ${entries.capacity}`, {
             head,
             slot,
             group: chunk,
