@@ -7,6 +7,9 @@ import type { SchemeData } from './scheme-schema.js';
 
 type Refuse = (part: string, value: unknown, valid: string) => never;
 
+const CLAMP_LOWEST = 2 ** -14;
+const CLAMP_HIGHEST = 2 ** 14;
+
 /** Throws SCHEME_INVALID for the first rule that a well-formed scheme breaks. */
 export function checkSchemeRules(scheme: SchemeData, label: string): void {
   const quantized: QuantizedTensorScheme[] = [];
@@ -20,8 +23,15 @@ export function checkSchemeRules(scheme: SchemeData, label: string): void {
     if (field.endsWith('value') && spec.stage !== undefined)
       refuse('stage', spec.stage, 'absent: values carry no rotary embedding');
     for (const [i, step] of (spec.transforms ?? []).entries()) {
-      if ('clamp' in step && step.clamp[0] > step.clamp[1])
-        refuse(`transforms[${i}].clamp`, step.clamp, '[smallest, largest]');
+      if (!('clamp' in step)) continue;
+      const [low, high] = step.clamp;
+      // The stored reciprocal must be a normal f16.
+      if (!(CLAMP_LOWEST <= low && low <= high && high <= CLAMP_HIGHEST))
+        refuse(
+          `transforms[${i}].clamp`,
+          step.clamp,
+          `[smallest, largest], from ${CLAMP_LOWEST} to ${CLAMP_HIGHEST}`,
+        );
     }
     quantized.push(spec);
   }

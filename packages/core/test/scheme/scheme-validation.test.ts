@@ -297,6 +297,11 @@ const rules: Record<string, [unknown, string, RegExp]> = {
     'key.transforms[0].clamp',
     /\[smallest, largest\]/,
   ],
+  'a clamp beyond normal f16 reciprocals': [
+    { ...scheme({ key: { transforms: [{ ...channelScale(8), clamp: [1, 65536] } as never] } }) },
+    'key.transforms[0].clamp',
+    /\[smallest, largest\]/,
+  ],
   'statistics without prefill': [
     changed(scheme({ key: { transforms: [channelScale(8)] } }), 'calibration', { kind: 'none' }),
     'calibration.kind',
