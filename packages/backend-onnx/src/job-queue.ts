@@ -21,9 +21,4 @@ export class JobQueue {
     this.#fault = undefined;
     if (fault !== undefined) throw fault.error;
   }
-
-  /** Runs `job` after everything enqueued so far, whatever happened to it. */
-  finally(job: () => Promise<void>): Promise<void> {
-    return this.#tail.then(job);
-  }
 }

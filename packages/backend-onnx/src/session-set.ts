@@ -46,8 +46,9 @@ export class SessionSet {
           isPacked(tensor)
             ? load('encode', shapeOf(tensor), () => buildEncodeGraph(tensor, {}))
             : null;
-        const statistics = async ({ heads, headDim, ...tensor }: TensorPlan) => {
-          const rule = channelScaleOf({ heads, headDim, ...tensor });
+        const statistics = async (tensor: TensorPlan) => {
+          const { heads, headDim } = tensor;
+          const rule = channelScaleOf(tensor);
           if (rule === undefined) return null;
           return load('statistics', [heads, headDim, rule], () =>
             buildStatisticsGraph(heads, headDim, rule, {}),
@@ -66,11 +67,6 @@ export class SessionSet {
       throw error;
     }
     return new SessionSet(layers, [...loaded.values()]);
-  }
-
-  /** Sessions that exist, fewer than layers times graphs. */
-  get count(): number {
-    return this.#sessions.length;
   }
 
   layer(layer: number): LayerSessions {
