@@ -65,7 +65,7 @@ function begin(
 const ROWS = NEW.reduce((sum, count) => sum + count, 0);
 const bad = (value: number) => {
   const data = new Float32Array(ROWS * 64).fill(1);
-  data[41 * 64 + 7] = value;
+  data[45 * 64 + 7] = value;
   return f32Tensor(data, [ROWS, 1, 64]);
 };
 const good = () => f32Tensor(new Float32Array(ROWS * 64).fill(1), [ROWS, 1, 64]);
@@ -89,7 +89,7 @@ const endings: Record<string, (step: Step, append: (layer: number) => void) => P
     expect(() => step.append(2, bad(Number.NaN), good())).toThrow(
       expect.objectContaining({
         code: 'NON_FINITE',
-        where: { tensor: 'key', layer: 2, sequence: 2, head: 0, token: 45, channel: 7 },
+        where: { tensor: 'key', layer: 2, sequence: 2, head: 0, token: 49, channel: 7 },
       }),
     );
   },

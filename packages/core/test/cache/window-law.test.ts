@@ -344,3 +344,46 @@ it('a cut into packed blocks is reported as a shortfall until new tokens refill 
   await append(cache, sequence, 9);
   expect(await counts()).toMatchObject({ packed: 52, tail: 16, recentShortfall: 0 });
 });
+
+it('a sliding window can be cut back to exactly what it still holds', async () => {
+  const f16 = scheme({ key: { bits: 16 }, value: { bits: 16 } });
+  const open = async () => {
+    const cache = await openCache(f16, {
+      keyHeadDim: DIM,
+      valueHeadDim: DIM,
+      queryHeads: 1,
+      slidingWindow: { size: 40, sinks: 0 },
+    });
+    const sequence = cache.createSequence();
+    for (let i = 0; i < 210; i++) await append(cache, sequence, 1);
+    return { cache, sequence };
+  };
+  const { cache, sequence } = await open();
+  // Pages of 32 go whole: 170 - 10 positions are gone.
+  expect((await cache.materialize(sequence, 0)).keyPositions[0]).toBe(160);
+  expect(() => cache.truncate(sequence, 199)).toThrow(
+    expect.objectContaining({ code: 'TRUNCATE_INVALID', valid: '0 to 0, or 200 to 210' }),
+  );
+  cache.truncate(sequence, 200);
+  const query = rows(0, 1);
+  const { output } = await cache.attend(0, query, [sequence]).read();
+  const oracle = referenceAttention({
+    keys: exact.subarray(0, 200 * DIM),
+    values: exact.subarray(0, 200 * DIM),
+    queries: exact.subarray(0, DIM),
+    tokens: 200,
+    queryTokens: 1,
+    queryHeads: 1,
+    kvHeads: 1,
+    keyDim: DIM,
+    valueDim: DIM,
+    scale: 1 / 4,
+    slidingWindow: { size: 40, sinks: 0 },
+  });
+  expect(maxAbsDifference(output.data, oracle.output)).toBeLessThan(1e-6);
+  // One query further back would see position 159.
+  expect(() => cache.attend(0, rows(0, 2), [sequence], { queries: [2] })).toThrow(
+    expect.objectContaining({ code: 'OPTION_INVALID', valid: 'at most 1 queries' }),
+  );
+  expect((await open()).sequence.length).toBe(210);
+});

@@ -72,7 +72,8 @@ interface Outcome extends PartialAttention {
 }
 
 async function attend(spec: Scheme, ranges: readonly [number, number][]): Promise<Outcome> {
-  const cache = await openCache(spec, geometry, { capacity: { tokens: 1100 } });
+  const tokens = ranges.reduce((sum, [first, end]) => sum + end - first, 0);
+  const cache = await openCache(spec, geometry, { capacity: { tokens: tokens + 1 } });
   const sequence = cache.createSequence();
   for (const [first, end] of ranges) {
     await cache.append(

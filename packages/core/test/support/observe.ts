@@ -1,6 +1,7 @@
 /**
- * Everything that can be seen of sequences, as text, to compare before and after.
+ * Everything that can be seen of sequences, as text and digests, to compare before and after.
  */
+import { createHash } from 'node:crypto';
 import type { Cache, Sequence } from '../../src/index.js';
 import { ask } from './pointer-cache.js';
 
@@ -16,18 +17,23 @@ export async function observe(cache: Cache, sequences: readonly Sequence[]): Pro
           layer,
           tensor,
         ))
-          seen.push(position, validTokens, hex(bytes));
+          seen.push(position, validTokens, digest(bytes));
       }
       const { key, value } = await cache.materialize(sequence, layer);
-      seen.push(Array.from(key.data), Array.from(value.data));
+      seen.push(digest(key.data), digest(value.data));
       const { output, logSumExp } = await ask(cache, sequence, null, layer);
-      seen.push([...output], Array.from(logSumExp, String));
+      seen.push(digest(output), Array.from(logSumExp, String));
     }
   }
-  seen.push(hex(await cache.snapshot(sequences)));
+  seen.push(digest(await cache.snapshot(sequences)));
   return JSON.stringify(seen);
 }
 
 export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
+}
+
+function digest({ buffer, byteOffset, byteLength }: ArrayBufferView): string {
+  const bytes = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+  return createHash('sha256').update(bytes).digest('hex');
 }
