@@ -73,7 +73,7 @@ export class OnnxStore implements BlockStore {
   append(job: AppendJob): void {
     const layer = this.#layer(job.layer);
     const input = { key: hostBits(job.key), value: hostBits(job.value) };
-    this.#enqueue(async () => {
+    this.#enqueue(job.step, async () => {
       for (const tensor of ['key', 'value'] as const)
         await appendTensor(layer, tensor, job.work[tensor], input[tensor]);
     });
@@ -91,7 +91,7 @@ export class OnnxStore implements BlockStore {
     ]);
     const logSumExp = f32Tensor(new Float32Array(total * queryHeads), [total, queryHeads]);
     const input = job.input && { key: hostBits(job.input.key), value: hostBits(job.input.value) };
-    const done = this.#enqueue(async () => {
+    const done = this.#enqueue(job.step, async () => {
       for (const sequence of job.sequences) {
         if (sequence.queries > 0)
           await attendSequence(layer, sequence, input, query, output, logSumExp);
@@ -118,31 +118,37 @@ export class OnnxStore implements BlockStore {
     };
   }
 
-  settle(): Promise<void> {
-    return this.#queue.settle();
+  settle(step: number): Promise<void> {
+    return this.#queue.settle(step);
+  }
+
+  forget(step: number): void {
+    this.#queue.forget(step);
   }
 
   readPages(request: PageRequest): Promise<Uint8Array> {
     const pages = this.#layer(request.layer)[request.tensor];
-    return this.#queue.enqueue(async () => pages.read(request.kind, request.pages));
+    return this.#queue.enqueue(null, async () => pages.read(request.kind, request.pages));
   }
 
   writePages(request: PageRequest, bytes: Uint8Array): Promise<void> {
     const pages = this.#layer(request.layer)[request.tensor];
-    return this.#queue.enqueue(async () => pages.writePages(request.kind, request.pages, bytes));
+    return this.#queue.enqueue(null, async () =>
+      pages.writePages(request.kind, request.pages, bytes),
+    );
   }
 
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
     this.#layers.length = 0;
-    // A session in use must finish first; a fault here reaches settle.
-    this.#enqueue(() => this.#sessions.release());
+    // A session in use must finish first.
+    this.#enqueue(null, () => this.#sessions.release());
   }
 
   /** A fault is reported by settle and by whoever reads the result, so it may go unread here. */
-  #enqueue(job: () => Promise<void>): Promise<void> {
-    const done = this.#queue.enqueue(job);
+  #enqueue(step: number | null, job: () => Promise<void>): Promise<void> {
+    const done = this.#queue.enqueue(step, job);
     done.catch(() => undefined);
     return done;
   }

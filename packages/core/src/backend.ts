@@ -4,7 +4,7 @@
  * Guarantees a backend gives
  * - It knows plans and bytes, never scheme names, and keeps no record of sequences: windows, truncation, forks and
  *   page tables live in core.
- * - `append` and `attend` only enqueue, in call order; `settle` waits for them and reports the first fault.
+ * - `append` and `attend` only enqueue, in call order; `settle` waits for a step and reports its first fault.
  * - A job writes only pages named in it and only slots from its first slot on: whatever was visible before stays as it
  *   was, so an abandoned step needs no undo.
  * - `readPages` returns canonical bytes (docs/block-format.md), equal on every backend for equal jobs.
@@ -65,6 +65,8 @@ export interface Span {
 }
 
 export interface AppendJob {
+  /** The step it belongs to: a number of its own per step. */
+  readonly step: number;
   readonly layer: number;
   readonly key: Tensor;
   readonly value: Tensor;
@@ -102,6 +104,8 @@ export interface PackWork {
 }
 
 export interface AttendJob {
+  /** Null for attention over committed tokens: its faults reach whoever reads the result. */
+  readonly step: number | null;
   readonly layer: number;
   readonly query: Tensor;
   /** The tensors given to `append` in the same step; needed when a span has source `input`. */
@@ -129,8 +133,10 @@ export interface TensorView {
 export interface BlockStore {
   append(job: AppendJob): void;
   attend(job: AttendJob): AttentionResult;
-  /** Waits for everything enqueued; throws the first fault (a LowbitKvError) since the last call. */
-  settle(): Promise<void>;
+  /** Waits for everything enqueued so far; throws the first fault (a LowbitKvError) among the jobs of this step. */
+  settle(step: number): Promise<void>;
+  /** The step was abandoned: its faults, past and still to come, are of no interest. */
+  forget(step: number): void;
   /** Canonical bytes of whole pages of one layer, one after another. */
   readPages(request: PageRequest): Promise<Uint8Array>;
   writePages(request: PageRequest, bytes: Uint8Array): Promise<void>;

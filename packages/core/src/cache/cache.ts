@@ -42,6 +42,7 @@ export class Cache {
   readonly #host: StepHost;
   readonly #sequences = new Set<Sequence>();
   #nextId = 0;
+  #nextStep = 0;
   #disposed = false;
 
   /** @internal */
@@ -58,6 +59,7 @@ export class Cache {
       pools: counts.map((count) => new PagePool(count)),
       ...options,
       check: () => this.#check(),
+      nextStep: () => this.#nextStep++,
     };
   }
 
@@ -131,6 +133,7 @@ export class Cache {
     );
     checkQuery(query, layerPlan, job);
     return this.#host.store.attend({
+      step: null,
       layer,
       query,
       sequences: job,

@@ -219,7 +219,6 @@ export async function readSnapshot(
         at += size;
       }
     });
-    await store.settle();
   } catch (error) {
     undo();
     throw error;

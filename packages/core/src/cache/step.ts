@@ -39,6 +39,8 @@ export interface StepHost {
   readonly nonFinite: 'error' | 'mask';
   /** Throws CACHE_DISPOSED once the cache is disposed. */
   readonly check: () => void;
+  /** A number no other step of the cache has. */
+  readonly nextStep: () => number;
 }
 
 export class Step {
@@ -50,12 +52,14 @@ export class Step {
   readonly #inputs: ({ key: Tensor; value: Tensor } | undefined)[] = [];
   readonly #rows: { sequence: number; position: number; count: number }[] = [];
   readonly #newTokens: number;
+  readonly #number: number;
   #state: 'open' | 'settling' | 'committed' | 'abandoned' = 'open';
 
   /** @internal Made by `cache.step`. Plans everything; throws OUT_OF_PAGES before any work. */
   constructor(host: StepHost, entries: readonly StepEntry[]) {
     this.#host = host;
     this.#entries = entries;
+    this.#number = host.nextStep();
     let row = 0;
     for (const [i, { sequence, tokens }] of entries.entries()) {
       checkCount(`tokens of sequence ${i}`, tokens, 0);
@@ -141,6 +145,7 @@ export class Step {
         value: this.#toStored('value', value, layer),
       };
       this.#host.store.append({
+        step: this.#number,
         layer,
         ...input,
         work: {
@@ -180,6 +185,7 @@ export class Step {
     checkOptions('attend', options, ATTEND_OPTIONS);
     try {
       return this.#host.store.attend({
+        step: this.#number,
         layer,
         query,
         ...(input === undefined ? {} : { input }),
@@ -209,7 +215,7 @@ export class Step {
     }
     this.#state = 'settling';
     try {
-      await this.#host.store.settle();
+      await this.#host.store.settle(this.#number);
       this.#host.check();
     } catch (error) {
       this.#close('abandoned');
@@ -229,6 +235,7 @@ export class Step {
 
   #close(state: 'committed' | 'abandoned'): void {
     this.#state = state;
+    if (state === 'abandoned') this.#host.store.forget(this.#number);
     for (const [index, pages] of this.#reservations.entries()) {
       if (state === 'abandoned') pages.undo();
       else {

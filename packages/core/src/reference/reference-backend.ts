@@ -150,9 +150,9 @@ class ReferenceStore implements BlockStore {
     return { ...result, read: async () => result };
   }
 
-  async settle(): Promise<void> {
-    // Jobs run as they are enqueued, and their faults are thrown there.
-  }
+  // Jobs run as they are enqueued, and their faults are thrown there.
+  settle = async (): Promise<void> => undefined;
+  forget = (): void => undefined;
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
     return this.#layer(request.layer)[request.tensor].read(request.kind, request.pages);

@@ -61,11 +61,12 @@ function doctor(store: BlockStore, plan: Plan, fault: Fault): BlockStore {
       const result = store.attend(fault.attend?.(job, plan) ?? job);
       return fault.result?.(result) ?? result;
     },
-    async settle() {
-      await store.settle();
+    async settle(step) {
+      await store.settle(step);
       await fault.settled?.(store, plan, packed);
       packed = [];
     },
+    forget: (step) => store.forget(step),
     readPages: (request) => store.readPages(request),
     writePages: (request, bytes) => store.writePages(request, bytes),
     get allocatedBytes() {
