@@ -1,7 +1,7 @@
 /**
  * The command line: commands, options and help. Each command's code is loaded when it runs.
  */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { readOwnManifest } from './manifest.js';
 import type { Terminal } from './terminal.js';
 
@@ -63,6 +63,12 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .option('--scheme <scheme...>', `${SCHEME_HELP} (default: every preset)`)
     .addOption(backendOption())
     .option('--calibration <file>', 'offline calibration for the schemes that need one')
+    .addOption(
+      new Option(
+        '--positions <n>',
+        'query positions to attend, evenly spaced (default: 48)',
+      ).argParser(positiveInteger),
+    )
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 
@@ -111,4 +117,10 @@ function backendOption(): Option {
 
 function addExamples(command: Command, examples: readonly string[]): void {
   command.addHelpText('before', () => `Examples:\n${examples.map((e) => `  $ ${e}\n`).join('')}`);
+}
+
+function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new InvalidArgumentError('It must be a positive integer.');
 }

@@ -2,7 +2,7 @@
  * Where offline calibration is measured: the capture's own prefill, or a sample that the replay never caches.
  */
 import { type CalibrationSample, decodeF16 } from '@lowbit-kv/core';
-import type { CaptureData } from './capture-data.js';
+import { type CaptureData, positionOf } from './capture-data.js';
 import type { CalibrationNote } from './report.js';
 
 /** Tokens per calibration run. */
@@ -16,9 +16,8 @@ export interface CalibrationSource {
 
 /** The tokens before the first query; the replay caches them too, so thresholds fit them better than fresh text. */
 export function prefillCalibration(data: CaptureData): CalibrationSource {
-  const { tokens, queries } = data.sizes;
   // A capture whose queries start at its first token has no prefill: all its tokens are used then.
-  const used = tokens > queries ? tokens - queries : tokens;
+  const used = positionOf(data.sizes, 0) || data.sizes.tokens;
   return {
     note: {
       source: 'capture',

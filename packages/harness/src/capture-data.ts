@@ -12,7 +12,7 @@ export interface LayerTensors {
   readonly key: Uint16Array;
   /** f16 bits, `[tokens, kvHeads, valueHeadDim]`. */
   readonly value: Uint16Array;
-  /** `[queries, queryHeads, keyHeadDim]`. */
+  /** `[queries, queryHeads, keyHeadDim]`: the attended ones. */
   readonly query: Float32Array;
 }
 
@@ -22,8 +22,16 @@ export interface CaptureSizes {
   readonly keyHeadDim: number;
   readonly valueHeadDim: number;
   readonly tokens: number;
+  /** Attended query positions. */
   readonly queries: number;
+  /** They are this many tokens apart, and the last is the last token. */
+  readonly stride: number;
   readonly scale: number;
+}
+
+/** The token at which query row `row` stands. */
+export function positionOf({ tokens, queries, stride }: CaptureSizes, row: number): number {
+  return tokens - 1 - (queries - 1 - row) * stride;
 }
 
 export interface CaptureData {
@@ -33,9 +41,12 @@ export interface CaptureData {
   readonly sha256: string;
 }
 
-export async function readCaptureData(capture: Capture): Promise<CaptureData> {
-  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, scale } = capture;
-  const sizes = { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, scale };
+/** Reads a capture and keeps at most `positions` of its queries, evenly spaced, the last among them. */
+export async function readCaptureData(capture: Capture, positions: number): Promise<CaptureData> {
+  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, scale } = capture;
+  const stride = Math.ceil(capture.queries / positions);
+  const queries = Math.ceil(capture.queries / stride);
+  const sizes = { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, stride, scale };
   const hash = createHash('sha256');
   const layers: LayerTensors[] = [];
   for (const index of capture.layers) {
@@ -47,10 +58,25 @@ export async function readCaptureData(capture: Capture): Promise<CaptureData> {
       index,
       key: tokensFirst(layer.key, kvHeads, tokens, keyHeadDim),
       value: tokensFirst(layer.value, kvHeads, tokens, valueHeadDim),
-      query: tokensFirst(layer.query, queryHeads, queries, keyHeadDim),
+      query: everyNth(
+        tokensFirst(layer.query, queryHeads, capture.queries, keyHeadDim),
+        queryHeads * keyHeadDim,
+        stride,
+      ),
     });
   }
   return { sizes, layers, sha256: hash.digest('hex') };
+}
+
+/** Every `stride`-th row of `width` elements, counted back from the last. */
+function everyNth(rows: Float32Array, width: number, stride: number): Float32Array {
+  const count = Math.ceil(rows.length / width / stride);
+  const kept = new Float32Array(count * width);
+  for (let i = 0; i < count; i++) {
+    const end = rows.length - i * stride * width;
+    kept.set(rows.subarray(end - width, end), (count - 1 - i) * width);
+  }
+  return kept;
 }
 
 /** The geometry of some layers of these sizes. */

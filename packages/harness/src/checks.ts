@@ -43,7 +43,7 @@ export async function checkAgreement(
   sequence: Sequence,
   held: readonly HeldLayer[],
 ): Promise<ReportCheck> {
-  const sizes = { ...data.sizes, queries: 1 };
+  const sizes = { ...data.sizes, queries: 1, stride: 1 };
   const sums: ErrorSum[] = [];
   for (const [i, layer] of data.layers.entries()) {
     const query = lastQuery(data, layer);

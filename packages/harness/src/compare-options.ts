@@ -14,6 +14,8 @@ export interface CompareOptions {
   readonly calibrationSource?: CalibrationSource;
   /** Layers of the whole model. Default: the metadata `model_layers` of the capture. */
   readonly modelLayers?: number;
+  /** Captured query positions that are attended, evenly spaced up to the last; at most those there are. Default 48. */
+  readonly positions?: number;
   /** Let the backend emulate plans it has no kernels for. Default false. */
   readonly allowEmulation?: boolean;
   readonly onProgress?: (progress: CompareProgress) => void;

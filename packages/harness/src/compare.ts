@@ -88,7 +88,7 @@ export async function compareSchemes(options: CompareOptions): Promise<CompareRe
 
 async function prepareRun(options: CompareOptions): Promise<CompareRun> {
   const { capture } = options;
-  const data = await readCaptureData(capture);
+  const data = await readCaptureData(capture, positionsOf(options));
   const shipped = isDefaultCapture(capture);
   const exact = data.layers.map(({ key, value, query }) =>
     exactAttention({ key: decodeF16(key), value: decodeF16(value), query }, data.sizes),
@@ -152,14 +152,35 @@ function captureSection(capture: Capture, { data, places, facts }: CompareRun) {
 
 function replaySection(data: CaptureData): CompareReport['replay'] {
   const prefill = prefillTokens(data);
-  const { queries } = data.sizes;
+  const { tokens, queries, stride } = data.sizes;
+  const steps = tokens - prefill;
   const first =
     prefill === 0 ? '' : `${prefill} tokens in one prefill step without attention, then `;
   return {
     prefillTokens: prefill,
-    decodeSteps: queries,
-    description: `${first}${queries} steps of one token, each attended in the step that appends it`,
+    decodeSteps: steps,
+    attendedPositions: queries,
+    description: `${first}${steps} steps of one token; ${stride === 1 ? 'each' : `every ${ordinal(stride)}`} attended in the step that appends it`,
   };
+}
+
+/** Of 128 captured queries every third: an odd stride meets every phase of windows that pack 32 or 128 tokens at once. */
+const DEFAULT_POSITIONS = 48;
+
+function positionsOf({ positions = DEFAULT_POSITIONS }: CompareOptions): number {
+  if (Number.isSafeInteger(positions) && positions > 0) return positions;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: 'positions must be a positive integer',
+    value: positions,
+    valid: 'an integer of at least 1',
+    next: 'Leave it out for the default, or pass as many as the capture has.',
+    where: { field: 'positions' },
+  });
+}
+
+function ordinal(number: number): string {
+  const suffix = { 1: 'st', 2: 'nd', 3: 'rd' }[number % 10];
+  return `${number}${suffix === undefined || (number % 100 > 10 && number % 100 < 14) ? 'th' : suffix}`;
 }
 
 function checkIds(schemes: readonly Scheme[]): void {

@@ -1,7 +1,7 @@
 /**
  * Attention in float64 over plain arrays: the ground truth of a comparison. Shares no code with core or a backend.
  */
-import type { CaptureSizes } from './capture-data.js';
+import { type CaptureSizes, positionOf } from './capture-data.js';
 
 export interface AttentionInputs {
   /** `[tokens, kvHeads, keyHeadDim]`. */
@@ -22,13 +22,14 @@ export interface ExactAttention {
 /** Queries computed side by side: one running sum alone waits for each addition. */
 const SIDE_BY_SIDE = 4;
 
-/** Query row r stands at token `tokens - queries + r` and sees the tokens up to its own. Other heads than `only` stay 0. */
+/** Each query sees the tokens up to its own. Other heads than `only` stay 0. */
 export function exactAttention(
   inputs: AttentionInputs,
   sizes: CaptureSizes,
   only?: number,
 ): ExactAttention {
   const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, scale } = sizes;
+  const seenBy = (row: number) => positionOf(sizes, row) + 1;
   const output = new Float64Array(queries * queryHeads * valueHeadDim);
   const logSumExp = new Float64Array(queries * queryHeads);
   // [SIDE_BY_SIDE, tokens], [SIDE_BY_SIDE, dim]; rows past the last query stay 0.
@@ -48,7 +49,7 @@ export function exactAttention(
     }
     for (let first = 0; first < queries; first += SIDE_BY_SIDE) {
       const count = Math.min(SIDE_BY_SIDE, queries - first);
-      const visible = tokens - queries + first + count;
+      const visible = seenBy(first + count - 1);
       query.fill(0);
       for (let i = 0; i < count; i++) {
         const from = ((first + i) * queryHeads + head) * keyHeadDim;
@@ -59,7 +60,7 @@ export function exactAttention(
       dotProducts(key, query, weights, visible);
       for (let i = 0; i < count; i++) {
         const row = weights.subarray(i * tokens, i * tokens + visible);
-        logSumExp[(first + i) * queryHeads + head] = normalise(row, visible - count + i + 1);
+        logSumExp[(first + i) * queryHeads + head] = normalise(row, seenBy(first + i));
       }
       weightedSums(value, weights, sums, visible);
       for (let i = 0; i < count; i++) {

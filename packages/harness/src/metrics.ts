@@ -2,7 +2,7 @@
  * Errors of attention outputs and of decoded tensors. NaN and infinities are never averaged away: they come out as the
  * worst there is.
  */
-import type { CaptureSizes } from './capture-data.js';
+import { type CaptureSizes, positionOf } from './capture-data.js';
 import type { ExactAttention } from './exact-attention.js';
 import type { LayerOutput } from './replay.js';
 import { finiteOrNull, type OutputError } from './report.js';
@@ -59,8 +59,8 @@ export function outputError(
   numbers: readonly number[],
   sizes: CaptureSizes,
 ): OutputError {
-  const { queryHeads, valueHeadDim, queries, tokens } = sizes;
-  const place = { layer: numbers[0] as number, head: 0, position: tokens - queries };
+  const { queryHeads, valueHeadDim, queries } = sizes;
+  const place = { layer: numbers[0] as number, head: 0, position: positionOf(sizes, 0) };
   let worstRow = { ...place, value: -1 };
   let maxAbsError = { ...place, value: -1 };
   let worstHead = { layer: place.layer, head: 0, nmse: -1 };
@@ -73,7 +73,7 @@ export function outputError(
     const heads: ErrorSum[][] = Array.from({ length: queryHeads }, () => []);
     for (let row = 0; row < queries * queryHeads; row++) {
       const head = row % queryHeads;
-      const position = tokens - queries + Math.floor(row / queryHeads);
+      const position = positionOf(sizes, Math.floor(row / queryHeads));
       const first = row * valueHeadDim;
       const sum = errorSum(output, truth.output, first, first + valueHeadDim);
       heads[head]?.push(sum);

@@ -14,7 +14,7 @@ import {
   type Plan,
   type Sequence,
 } from '@lowbit-kv/core';
-import type { CaptureData, LayerTensors } from './capture-data.js';
+import { type CaptureData, type LayerTensors, positionOf } from './capture-data.js';
 
 export interface ReplayOptions {
   readonly allowEmulation: boolean;
@@ -36,9 +36,9 @@ export interface Replay {
   readonly layers: readonly LayerOutput[];
 }
 
-/** Tokens appended before the first captured query. */
+/** Tokens appended before the first attended position. */
 export function prefillTokens(data: CaptureData): number {
-  return data.sizes.tokens - data.sizes.queries;
+  return positionOf(data.sizes, 0);
 }
 
 /** Runs the replay. The caller disposes the cache; on an error it is disposed here. */
@@ -48,7 +48,7 @@ export async function replayCapture(
   backend: Backend,
   options: ReplayOptions,
 ): Promise<Replay> {
-  const { tokens, queries, queryHeads, valueHeadDim } = data.sizes;
+  const { tokens, queries, stride, queryHeads, valueHeadDim } = data.sizes;
   const cache = await createCache(plan, backend, {
     capacity: { tokens },
     allowEmulation: options.allowEmulation,
@@ -60,7 +60,7 @@ export async function replayCapture(
       logSumExp: new Float32Array(queries * queryHeads),
     }));
     const prefill = prefillTokens(data);
-    const steps = queries + (prefill > 0 ? 1 : 0);
+    const steps = tokens - prefill + (prefill > 0 ? 1 : 0);
     let done = 0;
     if (prefill > 0) {
       await cache.append(
@@ -69,8 +69,10 @@ export async function replayCapture(
       );
       options.onStep?.(++done, steps);
     }
-    for (let query = 0; query < queries; query++) {
-      const results = await decodeStep(data, cache, sequence, query);
+    for (let position = prefill; position < tokens; position++) {
+      const query = (position - prefill) / stride;
+      const attended = Number.isInteger(query);
+      const results = await decodeStep(data, cache, sequence, position, attended ? query : null);
       for (const [i, result] of results.entries()) {
         const { output, logSumExp } = await result.read();
         const layer = layers[i] as LayerOutput;
@@ -89,17 +91,21 @@ export async function replayCapture(
   }
 }
 
+/** Appends the token at `position` to every layer and, when there is a query for it, attends in the same step. */
 async function decodeStep(
   data: CaptureData,
   cache: Cache,
   sequence: Sequence,
-  query: number,
+  position: number,
+  query: number | null,
 ): Promise<AttentionResult[]> {
   const step = cache.step([{ sequence, tokens: 1 }]);
-  const results = data.layers.map((layer, i) => {
-    const { key, value } = keyValueRows(data, layer, prefillTokens(data) + query, 1);
+  const results = data.layers.flatMap((layer, i) => {
+    const { key, value } = keyValueRows(data, layer, position, 1);
     step.append(i, key, value);
-    return step.attend(i, queryRow(data, layer, query), { logSumExp: true });
+    return query === null
+      ? []
+      : [step.attend(i, queryRow(data, layer, query), { logSumExp: true })];
   });
   await step.commit();
   return results;

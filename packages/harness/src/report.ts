@@ -69,8 +69,10 @@ const capture = z.strictObject({
 const replay = z.strictObject({
   /** Tokens appended in one step before the first captured query; packed as a prompt is. */
   prefillTokens: count,
-  /** Steps of one token each: append, then attend. */
+  /** Steps of one token each. */
   decodeSteps: count,
+  /** Steps that attend, evenly spaced, the last among them. */
+  attendedPositions: count,
   description: z.string(),
 });
 

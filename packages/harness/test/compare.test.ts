@@ -103,6 +103,27 @@ describe('the rows', () => {
     expect(steps.at(-1)).toBe('f16 13/13');
   });
 
+  it('attends evenly spaced positions when asked for fewer than captured', async () => {
+    const every = await compareOn({}, [channelwise('four', 4)]);
+    const some = await compareOn({}, [channelwise('four', 4)], { positions: 4 });
+    expect(every.replay.attendedPositions).toBe(12);
+    // 12 queries over 4 positions are every third: tokens 150, 153, 156 and 159.
+    expect(some.replay).toMatchObject({
+      prefillTokens: 150,
+      decodeSteps: 10,
+      attendedPositions: 4,
+    });
+    expect(some.replay.description).toMatch(/10 steps of one token; every 3rd attended/);
+    const { worstRow } = measuredRow(some, 'four').output;
+    expect([150, 153, 156, 159]).toContain(worstRow.position);
+    expect(measuredRow(some, 'four').output.nmse).toBeGreaterThan(0);
+    expect(measuredRow(some, 'f16').output.worstHead.nmse).toBeLessThan(1e-13);
+    await expect(compareOn({}, [], { positions: 0 })).rejects.toMatchObject({
+      code: 'OPTION_INVALID',
+      value: 0,
+    });
+  });
+
   it('replays a capture whose queries start at its first token', async () => {
     const report = await compareOn({ tokens: 40, queries: 40 }, [channelwise('four', 4)]);
     expect(report.replay).toMatchObject({ prefillTokens: 0, decodeSteps: 40 });

@@ -13,7 +13,8 @@ it.each([
 ])('%i query heads on %i kv heads, dims %i and %i, %i tokens, %i queries', (...numbers) => {
   const [queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries] = numbers;
   const scale = 0.7;
-  const sizes = { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, scale };
+  const heads = { queryHeads, kvHeads, keyHeadDim, valueHeadDim };
+  const sizes = { ...heads, tokens, queries, stride: 1, scale };
   const key = drawn(1, tokens * kvHeads * keyHeadDim);
   const value = drawn(2, tokens * kvHeads * valueHeadDim);
   const query = drawn(3, queries * queryHeads * keyHeadDim);
@@ -32,6 +33,19 @@ it.each([
   });
   expect(nmse(exact.output, oracle.output)).toBeLessThan(1e-28);
   expect(nmse(exact.logSumExp, oracle.logSumExp)).toBeLessThan(1e-28);
+
+  // Every second query back from the last gives the same rows.
+  const kept = Array.from({ length: queries }, (_, row) => row).filter(
+    (row) => (queries - 1 - row) % 2 === 0,
+  );
+  const rows = (source: ArrayLike<number>, size: number) =>
+    kept.flatMap((row) => Array.from(source).slice(row * size, (row + 1) * size));
+  const strided = exactAttention(
+    { key, value, query: Float32Array.from(rows(query, queryHeads * keyHeadDim)) },
+    { ...sizes, queries: kept.length, stride: 2 },
+  );
+  expect([...strided.output]).toEqual(rows(exact.output, queryHeads * valueHeadDim));
+  expect([...strided.logSumExp]).toEqual(rows(exact.logSumExp, queryHeads));
 
   const width = valueHeadDim;
   const last = exactAttention({ key, value, query }, sizes, queryHeads - 1).output;

@@ -10,6 +10,7 @@ const SIZES = {
   valueHeadDim: 2,
   tokens: 5,
   queries: 2,
+  stride: 1,
   scale: 1,
 };
 

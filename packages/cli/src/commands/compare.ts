@@ -25,6 +25,7 @@ export interface CompareCommandOptions {
   readonly scheme?: readonly string[];
   readonly backend: string;
   readonly calibration?: string;
+  readonly positions?: number;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
@@ -53,6 +54,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
         schemes: part,
         backend: kv.backends.get(options.backend),
         calibrations,
+        ...(options.positions === undefined ? {} : { positions: options.positions }),
         onProgress: (progress) => terminal.status(progressText(progress)),
       });
     const report = await (canSplit(terminal, options)
@@ -78,12 +80,13 @@ function canSplit({ self }: Terminal, { scheme, calibration }: CompareCommandOpt
 /** Every second scheme runs in a process of its own; equal to one run, to the byte. */
 async function compareInTwo(
   terminal: Terminal,
-  { capture, backend }: CompareCommandOptions,
+  { capture, backend, positions }: CompareCommandOptions,
   schemes: readonly Scheme[],
   run: (part: readonly Scheme[]) => Promise<CompareReport>,
 ): Promise<CompareReport> {
   const ids = schemes.map(({ id }) => id);
   const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
+  if (positions !== undefined) args.push('--positions', String(positions));
   args.push('--scheme', ...ids.filter((_, i) => i % 2 === 1));
   const other = compareElsewhere(terminal.self ?? [], args, terminal);
   try {

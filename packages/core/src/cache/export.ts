@@ -96,16 +96,15 @@ async function materializeTensor(
   let row = 0;
   for (const entry of state.entries) {
     const page = await store.readPages({ ...request, kind: entry.kind, pages: [entry.page] });
+    const scaled = entry.kind === 'packed' ? factors : null;
     for (let head = 0; head < heads; head++) {
       const tokens = decodeEntry(plan, page, entry, head);
       for (let i = 0; i < entry.count; i++) {
         const to = ((row + i) * heads + head) * headDim;
+        values.set(tokens.subarray(i * headDim, (i + 1) * headDim), to);
+        if (scaled === null) continue;
         for (let c = 0; c < headDim; c++) {
-          const factor =
-            entry.kind === 'packed' && factors !== null
-              ? (factors[head * headDim + c] as number)
-              : 1;
-          values[to + c] = (tokens[i * headDim + c] as number) * factor;
+          values[to + c] = (values[to + c] as number) * (scaled[head * headDim + c] as number);
         }
       }
     }

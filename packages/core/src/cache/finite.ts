@@ -20,12 +20,14 @@ export function checkedBits(
   nonFinite: 'error' | 'mask',
 ): HostTensor {
   const bits = toF16Bits(tensor);
-  if (nonFinite === 'error') {
-    for (let i = 0; i < bits.length; i++) {
-      if (!isFiniteF16(bits[i] as number)) refuse(name, tensor, layer, rows, i);
-    }
-  }
+  const bad = nonFinite === 'error' ? firstNonFinite(bits) : -1;
+  if (bad >= 0) refuse(name, tensor, layer, rows, bad);
   return f16Tensor(bits, tensor.shape);
+}
+
+function firstNonFinite(bits: Uint16Array): number {
+  for (let i = 0; i < bits.length; i++) if (!isFiniteF16(bits[i] as number)) return i;
+  return -1;
 }
 
 function refuse(

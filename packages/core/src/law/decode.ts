@@ -128,26 +128,33 @@ function decodeBands(
   const midRise = plan.scheme.quantizer.codes === 'midRise';
   const sparse = layout.sparse as NonNullable<BlockLayout['sparse']>;
   const nibbles = new Uint8Array(headDim);
+  const plane = (name: ParameterName) => parameterBase + planeOffset(layout, name);
+  const [middle, middleSteps] = midRise
+    ? [plane('middleMaximum'), 0]
+    : [plane('middleMinimum'), plane('middleStep')];
+  const outerMinima = plane('outerMinimum');
+  const outerSteps = plane('outerStep');
+  const innerMinima = plane('innerMinimum');
+  const innerSteps = plane('innerStep');
   for (let token = 0; token < count; token++) {
     const at = slot + token;
-    const parameter = (name: ParameterName) =>
-      table[readU16(page, parameterBase + planeOffset(layout, name) + 2 * at)] as number;
+    const parameter = (offset: number) => table[readU16(page, offset + 2 * at)] as number;
     unpackCodes(page, base + at * layout.codes.rowBytes, 0, headDim, 4, nibbles, 0);
     const o = token * headDim;
     if (midRise) {
-      const maximum = parameter('middleMaximum');
+      const maximum = parameter(middle);
       for (let i = 0; i < headDim; i++)
         output[o + i] = decodeMidRise(nibbles[i] as number, maximum, edges);
     } else {
-      const minimum = parameter('middleMinimum');
-      const step = parameter('middleStep');
+      const minimum = parameter(middle);
+      const step = parameter(middleSteps);
       for (let i = 0; i < headDim; i++)
         output[o + i] = decodeShifted(nibbles[i] as number, minimum, step, edges);
     }
-    const outerMinimum = parameter('outerMinimum');
-    const outerStep = parameter('outerStep');
-    const innerMinimum = parameter('innerMinimum');
-    const innerStep = parameter('innerStep');
+    const outerMinimum = parameter(outerMinima);
+    const outerStep = parameter(outerSteps);
+    const innerMinimum = parameter(innerMinima);
+    const innerStep = parameter(innerSteps);
     for (let chunk = 0; chunk < sparse.endOffsets.chunks; chunk++) {
       const index = at * sparse.endOffsets.chunks + chunk;
       const end = readEndOffset(page, base, layout, index);
