@@ -12,12 +12,12 @@ import {
   f32Tensor,
   HostPages,
   type HostTensor,
-  isHostTensor,
   type LayerPlan,
   LowbitKvError,
   type PackWork,
   type PageRequest,
   type Plan,
+  requireHostTensor,
   type StoreOptions,
   type Tensor,
   type TensorPlan,
@@ -82,7 +82,7 @@ export class OnnxStore implements BlockStore {
   attend(job: AttendJob): AttentionResult {
     const layer = this.#layer(job.layer);
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
-    const query = f32Rows(hostTensor(job.query));
+    const query = f32Rows(requireHostTensor(job.query));
     const total = job.query.shape[0] as number;
     const output = f32Tensor(new Float32Array(total * queryHeads * valueHeadDim), [
       total,
@@ -252,19 +252,9 @@ function f32Rows(tensor: HostTensor): Float32Array {
   return new Float32Array(Uint32Array.from(bits, (b) => b << 16).buffer);
 }
 
-function hostTensor(tensor: Tensor): HostTensor {
-  if (isHostTensor(tensor)) return tensor;
-  throw new LowbitKvError('TENSOR_INVALID', {
-    message: 'this backend takes host tensors only',
-    value: tensor.device,
-    valid: 'a tensor with `data`',
-    next: 'Read the device tensor back first, or use the backend it belongs to.',
-  });
-}
-
 /** A copy of the f16 bits of keys or values; core rounds them before a job is made. */
 function hostBits(tensor: Tensor): Uint16Array {
-  const host = hostTensor(tensor);
+  const host = requireHostTensor(tensor);
   if (host.type === 'f16') return (host.data as Uint16Array).slice();
   throw new LowbitKvError('TENSOR_INVALID', {
     message: 'keys and values of a job are f16',

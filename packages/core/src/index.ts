@@ -87,6 +87,7 @@ export {
   fromBatched,
   type HostTensor,
   isHostTensor,
+  requireHostTensor,
   type Tensor,
   type TensorType,
   toBatched,

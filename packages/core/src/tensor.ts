@@ -29,6 +29,17 @@ export function isHostTensor(tensor: Tensor): tensor is HostTensor {
   return 'data' in tensor;
 }
 
+/** For backends that compute on the host. Throws TENSOR_INVALID for device memory. */
+export function requireHostTensor(tensor: Tensor): HostTensor {
+  if (isHostTensor(tensor)) return tensor;
+  throw new LowbitKvError('TENSOR_INVALID', {
+    message: 'this backend takes host tensors only',
+    value: tensor.device,
+    valid: 'a tensor with `data`',
+    next: 'Read the device tensor back first, or use the backend it belongs to.',
+  });
+}
+
 /** A host f32 tensor. */
 export function f32Tensor(data: Float32Array, shape: readonly number[]): HostTensor {
   return { type: 'f32', shape, data };

@@ -54,17 +54,9 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
   const builder = new EntryBuilder(request, work, released);
   builder.append(entries, { row: firstRow, position: length, count: newSinks });
 
-  const input: Span[] =
+  const input =
     newTokens > newSinks
-      ? [
-          {
-            source: 'input',
-            page: -1,
-            slot: firstRow + newSinks,
-            count: newTokens - newSinks,
-            position: length + newSinks,
-          },
-        ]
+      ? [inputSpan(firstRow + newSinks, newTokens - newSinks, length + newSinks)]
       : [];
   const unpacked = [...oldTail.map(toSpan), ...input];
   const statistics = takeStatistics(request, newLength, unpacked, work);
@@ -80,15 +72,7 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
       released.push({ kind: 'window', page: entry.page });
   }
   const firstKept = entries.length;
-  for (const span of remaining) {
-    entries.push({
-      kind: 'window',
-      page: span.page,
-      slot: span.slot,
-      count: span.count,
-      position: span.position,
-    });
-  }
+  for (const { source: _, ...run } of remaining) entries.push({ kind: 'window', ...run });
   const fresh = toPack.rest.find((span) => span.source === 'input');
   if (fresh !== undefined) {
     builder.append(
@@ -102,18 +86,13 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
   const spans =
     pageClass.packing === 'before-attention'
       ? entries.map(toSpan)
-      : [
-          ...state.entries.map(toSpan),
-          {
-            source: 'input' as const,
-            page: -1,
-            slot: firstRow,
-            count: newTokens,
-            position: length,
-          },
-        ];
+      : [...state.entries.map(toSpan), inputSpan(firstRow, newTokens, length)];
   const kept = evict(entries, request, newLength, released);
   return { next: { entries: kept, statistics }, view: { spans, statistics }, released };
+}
+
+function inputSpan(row: number, count: number, position: number): Span {
+  return { source: 'input', page: -1, slot: row, count, position };
 }
 
 /** The statistics page of the sequence; planned in the step in which the last token it needs arrives. */

@@ -29,16 +29,43 @@ export function decodeTokens(
   else decodeAlongChannels(plan, page, head, slot, count, output);
 }
 
-/** Levels of the codes and how the sign bit of a scale is read. */
-function levelsOf(plan: PackedTensorPlan): { plain: Float32Array; hybrid: Float32Array | null } {
-  const { quantizer, bits } = plan.scheme;
-  const unsigned = Float32Array.from({ length: 2 ** bits }, (_, code) => code);
-  if (quantizer.mode === 'asymmetric') return { plain: unsigned, hybrid: null };
-  const half = 2 ** (bits - 1);
-  const signed = Float32Array.from({ length: 2 ** bits }, (_, code) =>
-    code < half ? code : code - 2 * half,
-  );
-  return { plain: signed, hybrid: quantizer.mode === 'hybrid' ? unsigned : null };
+/** Reads the parameters of one group of a head after another. */
+class GroupReader {
+  /** What `levels[code] * scale + zero` needs, of the group read last. */
+  levels: Float32Array;
+  scale = 0;
+  zero = 0;
+  readonly #page: Uint8Array;
+  readonly #table = f16DecodeTable();
+  readonly #scales: number;
+  readonly #zeros: number;
+  readonly #plain: Float32Array;
+  /** Levels of groups whose scale has its sign bit set, in hybrid tensors. */
+  readonly #asymmetric: Float32Array | null;
+
+  constructor({ layout, scheme }: PackedTensorPlan, page: Uint8Array, head: number) {
+    const base = head * layout.headBytes;
+    const zeros = planeOffset(layout, 'zero');
+    this.#page = page;
+    this.#scales = base + planeOffset(layout, 'scale');
+    this.#zeros = zeros < 0 ? -1 : base + zeros;
+    const { quantizer, bits } = scheme;
+    const unsigned = Float32Array.from({ length: 2 ** bits }, (_, code) => code);
+    const half = 2 ** (bits - 1);
+    const signed = unsigned.map((code) => (code < half ? code : code - 2 * half));
+    this.#plain = quantizer.mode === 'asymmetric' ? unsigned : signed;
+    this.#asymmetric = quantizer.mode === 'hybrid' ? unsigned : null;
+    this.levels = this.#plain;
+  }
+
+  read(group: number): void {
+    const scaleBits = readU16(this.#page, this.#scales + 2 * group);
+    const asymmetric = this.#asymmetric !== null && (scaleBits & 0x8000) !== 0;
+    this.levels = asymmetric ? (this.#asymmetric as Float32Array) : this.#plain;
+    this.scale = this.#table[asymmetric ? scaleBits & 0x7fff : scaleBits] as number;
+    this.zero =
+      this.#zeros < 0 ? 0 : (this.#table[readU16(this.#page, this.#zeros + 2 * group)] as number);
+  }
 }
 
 function decodeAlongTokens(
@@ -49,28 +76,19 @@ function decodeAlongTokens(
   count: number,
   output: Float32Array,
 ): void {
-  const { layout } = plan;
-  const { headDim, bits, tokensPerGroup: size } = layout;
-  const table = f16DecodeTable();
-  const base = head * layout.headBytes;
-  const scaleOffset = planeOffset(layout, 'scale');
-  const zeroOffset = planeOffset(layout, 'zero');
-  const { plain, hybrid } = levelsOf(plan);
+  const { headBytes, headDim, bits, codes: plane, tokensPerGroup: size } = plan.layout;
+  const reader = new GroupReader(plan, page, head);
   const codes = new Uint8Array(size);
   const end = slot + count;
   for (let group = Math.floor(slot / size); group * size < end; group++) {
     const from = Math.max(slot, group * size);
-    const to = Math.min(end, (group + 1) * size);
+    const tokens = Math.min(end, (group + 1) * size) - from;
     for (let channel = 0; channel < headDim; channel++) {
-      const index = group * headDim + channel;
-      const scaleBits = readU16(page, base + scaleOffset + 2 * index);
-      const zero =
-        zeroOffset < 0 ? 0 : (table[readU16(page, base + zeroOffset + 2 * index)] as number);
-      const asymmetric = hybrid !== null && (scaleBits & 0x8000) !== 0;
-      const levels = asymmetric ? hybrid : plain;
-      const scale = table[asymmetric ? scaleBits & 0x7fff : scaleBits] as number;
-      unpackCodes(page, base + channel * layout.codes.rowBytes, from, to - from, bits, codes, 0);
-      for (let i = 0, o = (from - slot) * headDim + channel; i < to - from; i++, o += headDim) {
+      reader.read(group * headDim + channel);
+      const { levels, scale, zero } = reader;
+      const row = head * headBytes + channel * plane.rowBytes;
+      unpackCodes(page, row, from, tokens, bits, codes, 0);
+      for (let i = 0, o = (from - slot) * headDim + channel; i < tokens; i++, o += headDim) {
         output[o] = (levels[codes[i] as number] as number) * scale + zero;
       }
     }
@@ -85,25 +103,16 @@ function decodeAlongChannels(
   count: number,
   output: Float32Array,
 ): void {
-  const { layout } = plan;
-  const { headDim, bits, channelsPerGroup: size } = layout;
-  const table = f16DecodeTable();
-  const base = head * layout.headBytes;
-  const scaleOffset = planeOffset(layout, 'scale');
-  const zeroOffset = planeOffset(layout, 'zero');
-  const { plain, hybrid } = levelsOf(plan);
+  const { headBytes, headDim, bits, codes: plane, channelsPerGroup: size } = plan.layout;
+  const reader = new GroupReader(plan, page, head);
   const codes = new Uint8Array(headDim);
   const groups = headDim / size;
   for (let token = 0, o = 0; token < count; token++) {
-    unpackCodes(page, base + (slot + token) * layout.codes.rowBytes, 0, headDim, bits, codes, 0);
+    const row = head * headBytes + (slot + token) * plane.rowBytes;
+    unpackCodes(page, row, 0, headDim, bits, codes, 0);
     for (let group = 0; group < groups; group++) {
-      const index = (slot + token) * groups + group;
-      const scaleBits = readU16(page, base + scaleOffset + 2 * index);
-      const zero =
-        zeroOffset < 0 ? 0 : (table[readU16(page, base + zeroOffset + 2 * index)] as number);
-      const asymmetric = hybrid !== null && (scaleBits & 0x8000) !== 0;
-      const levels = asymmetric ? hybrid : plain;
-      const scale = table[asymmetric ? scaleBits & 0x7fff : scaleBits] as number;
+      reader.read((slot + token) * groups + group);
+      const { levels, scale, zero } = reader;
       for (let i = group * size; i < (group + 1) * size; i++) {
         output[o++] = (levels[codes[i] as number] as number) * scale + zero;
       }

@@ -18,7 +18,7 @@ import { encodeTokens, type PackedTensorPlan } from '../law/encode.js';
 import { channelReciprocals, type SequenceChannelScale } from '../law/statistics.js';
 import { unexecutedFeatures } from '../law/support.js';
 import type { LayerPlan, Plan, TensorPlan } from '../plan/plan.js';
-import { f32Tensor, type HostTensor, isHostTensor, type Tensor, toF32 } from '../tensor.js';
+import { f32Tensor, requireHostTensor, type Tensor, toF32 } from '../tensor.js';
 import { HostPages } from './host-pages.js';
 import { TileDecoder } from './tile-decoder.js';
 
@@ -116,7 +116,7 @@ class ReferenceStore implements BlockStore {
     const { geometry } = layer.plan;
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
     const group = queryHeads / kvHeads;
-    const query = hostTensor(job.query);
+    const query = requireHostTensor(job.query);
     const total = query.shape[0] as number;
     const values = toF32(query, decodeF16);
     const output = new Float32Array(total * queryHeads * valueHeadDim);
@@ -202,16 +202,6 @@ function channelScaleOf(plan: TensorPlan): SequenceChannelScale | undefined {
   });
 }
 
-function hostTensor(tensor: Tensor): HostTensor {
-  if (isHostTensor(tensor)) return tensor;
-  throw new LowbitKvError('TENSOR_INVALID', {
-    message: 'this backend takes host tensors only',
-    value: tensor.device,
-    valid: 'a tensor with `data`',
-    next: 'Read the device tensor back first, or use the backend it belongs to.',
-  });
-}
-
 function hostBits(tensor: Tensor): Uint16Array {
-  return hostTensor(tensor).data as Uint16Array;
+  return requireHostTensor(tensor).data as Uint16Array;
 }
