@@ -2,7 +2,12 @@
  * Cross-field rules of a scheme that a shape alone cannot say.
  */
 import { LowbitKvError } from './errors.js';
-import type { CalibrationValue, QuantizedTensorScheme, TensorScheme } from './scheme.js';
+import type {
+  CalibrationValue,
+  LevelTable,
+  QuantizedTensorScheme,
+  TensorScheme,
+} from './scheme.js';
 import type { SchemeData } from './scheme-schema.js';
 
 type Refuse = (part: string, value: unknown, valid: string) => never;
@@ -90,6 +95,16 @@ function checkQuantizer(spec: QuantizedTensorScheme, refuse: Refuse): void {
     refuse('quantizer.codes.levels', codes.levels.length, `at most 2^bits = ${2 ** bits} levels`);
   if (codes === 'midRise' && outliers?.kind !== 'bands')
     refuse('quantizer.codes', 'midRise', 'only together with outlier bands');
+  if (typeof codes === 'object') checkLevels(codes, refuse);
+}
+
+function checkLevels({ levels, scaledBy }: LevelTable, refuse: Refuse): void {
+  const rounded = levels.map(Math.fround);
+  const at = rounded.findIndex((level, i) => i > 0 && level <= (rounded[i - 1] as number));
+  if (at >= 0 || !rounded.every(Number.isFinite))
+    refuse('quantizer.codes.levels', levels, 'finite numbers that rise strictly, also as f32');
+  if (scaledBy === 'absoluteMaximum' && rounded.every((level) => level === 0))
+    refuse('quantizer.codes.levels', levels, 'a level other than 0');
 }
 
 function checkBands({ bits, groups, quantizer, outliers }: QuantizedTensorScheme, refuse: Refuse) {

@@ -84,6 +84,14 @@ function applyParameters(
     const product = o.multiply(codes, f16Values(o, scaleBits));
     return o.add(product, f16Values(o, bitsOf('zero')));
   }
+  if (typeof quantizer.codes === 'object') {
+    const table = o.graph.constant('float32', quantizer.codes.levels.map(Math.fround));
+    const inputs = [table, o.cast(codes, 'int32')];
+    return o.multiply(
+      o.graph.node('Gather', 'float32', inputs, { axis: 0 }),
+      f16Values(o, scaleBits),
+    );
+  }
   // Two's complement: the upper half of the codes stands for the negative levels.
   const negative = o.cast(o.atLeast(codes, 2 ** (bits - 1)), 'float32');
   if (quantizer.mode === 'symmetric') {

@@ -2,10 +2,17 @@
  * The group quantizers. Values are f32, groups lie along the last axis; codes come out as int32 below 2^bits, parameters
  * as f32 with a last axis of 1.
  */
-import type { QuantizedTensorScheme, Quantizer } from '@lowbit-kv/core';
+import type { LevelTable, QuantizedTensorScheme, Quantizer } from '@lowbit-kv/core';
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
-import { affineParameters, nearestCode, rangeOf, roundScale } from './rounding.js';
+import {
+  affineParameters,
+  f16Neighbour,
+  nearestCode,
+  rangeOf,
+  roundScale,
+  roundToF16,
+} from './rounding.js';
 
 export interface QuantizedGroups {
   readonly codes: Value;
@@ -29,6 +36,9 @@ export function quantizeGroups(
   if (quantizer.mode === 'asymmetric') {
     const { codes, scale, zero } = quantizeAsymmetric(o, values, bits);
     return { codes: o.cast(codes, 'int32'), scale, zero };
+  }
+  if (typeof quantizer.codes === 'object') {
+    return { ...quantizeLevels(o, values, size, quantizer.codes), zero: null };
   }
   const { codes, scale } = quantizeSymmetric(o, values, bits, quantizer.codes as SymmetricCodes);
   return { codes: toUnsigned(o, codes, bits), scale, zero: null };
@@ -77,6 +87,54 @@ function signedScale(o: Operations, values: Value, magnitudes: Value, scale: Val
   const extreme = o.graph.node('GatherElements', values.type, [values, first], { axis: -1 });
   const negative = o.and(o.greater(extreme, 0), o.greater(scale, 0));
   return o.select(negative, o.negate(scale), scale);
+}
+
+/** The code is how many scaled middles between neighbouring levels lie below the value. */
+function quantizeLevels(
+  o: Operations,
+  values: Value,
+  size: number,
+  { levels, scaledBy }: LevelTable,
+): { readonly codes: Value; readonly scale: Value } {
+  const exact = levels.map(Math.fround);
+  const numbers = o.select(o.isNaN(values), 0, values);
+  const scale =
+    scaledBy === 'rootMeanSquare'
+      ? rootMeanSquare(o, numbers, size)
+      : roundScale(
+          o,
+          o.multiply(
+            o.reduceMaximum(o.absolute(numbers), [-1]),
+            1 / Math.max(...exact.map(Math.abs)),
+          ),
+        );
+  let codes = o.cast(o.multiply(numbers, 0), 'int32');
+  for (let i = 1; i < exact.length; i++) {
+    const middle = ((exact[i - 1] as number) + (exact[i] as number)) / 2;
+    const above = o.and(o.greater(values, o.multiply(scale, middle)), o.greater(scale, 0));
+    codes = o.add(codes, o.cast(above, 'int32'));
+  }
+  return { codes, scale };
+}
+
+function rootMeanSquare(o: Operations, numbers: Value, size: number): Value {
+  const sum = pairwiseSum(o, o.multiply(numbers, numbers), size);
+  return roundScale(o, squareRoot(o, o.multiply(sum, 1 / size)));
+}
+
+/** The f16 nearest to a square root: the squares of the middles to its neighbours enclose the square. */
+function squareRoot(o: Operations, square: Value): Value {
+  const wide = o.cast(square, 'float64');
+  const guess = roundToF16(o, o.cast(o.squareRoot(wide), 'float32'));
+  const middleSquared = (other: Value) => {
+    const middle = o.multiply(o.add(o.cast(guess, 'float64'), o.cast(other, 'float64')), 0.5);
+    return o.multiply(middle, middle);
+  };
+  const below = f16Neighbour(o, guess, -1);
+  const above = f16Neighbour(o, guess, 1);
+  const tooLarge = o.and(o.greater(guess, 0), o.greater(middleSquared(below), wide));
+  const tooSmall = o.less(middleSquared(above), wide);
+  return o.select(tooLarge, below, o.select(tooSmall, above, guess));
 }
 
 function quantizeHybrid(

@@ -7,6 +7,7 @@ import type { BlockLayout, ParameterName } from '../plan/layout.js';
 import { type BandThresholds, decodeMidRise, decodeOuter, decodeShifted } from './bands.js';
 import { unpackCodes } from './bits.js';
 import type { PackedTensorPlan } from './encode.js';
+import { levelsOf } from './levels.js';
 import { readEndOffset, readU16 } from './page-bytes.js';
 
 /**
@@ -53,7 +54,12 @@ class GroupReader {
     const unsigned = Float32Array.from({ length: 2 ** bits }, (_, code) => code);
     const half = 2 ** (bits - 1);
     const signed = unsigned.map((code) => (code < half ? code : code - 2 * half));
-    this.#plain = quantizer.mode === 'asymmetric' ? unsigned : signed;
+    this.#plain =
+      typeof quantizer.codes === 'object'
+        ? levelsOf(quantizer.codes)
+        : quantizer.mode === 'asymmetric'
+          ? unsigned
+          : signed;
     this.#asymmetric = quantizer.mode === 'hybrid' ? unsigned : null;
     this.levels = this.#plain;
   }

@@ -8,6 +8,7 @@ import { asymmetricKernel, KERNEL_ELEMENTS } from './asymmetric-f16.js';
 import { packCodes } from './bits.js';
 import type { PackedTensorPlan } from './encode.js';
 import { quantizeHybrid } from './hybrid.js';
+import { quantizeLevels } from './levels.js';
 import { writeU16 } from './page-bytes.js';
 import { quantizeSymmetric, type SymmetricCodes } from './symmetric.js';
 import { loadValues, type TileSource } from './tile.js';
@@ -143,6 +144,8 @@ function quantize(
     quantizeAsymmetric(tile, groups, size, bits, codes, scales, zeros);
   else if (quantizer.mode === 'hybrid')
     quantizeHybrid(tile, groups, size, bits, quantizer, codes, scales, zeros);
+  else if (typeof quantizer.codes === 'object')
+    quantizeLevels(tile, groups, size, quantizer.codes, codes, scales);
   else
     quantizeSymmetric(tile, groups, size, bits, quantizer.codes as SymmetricCodes, codes, scales);
 }

@@ -21,7 +21,11 @@ export function unexecutedFeatures(plan: Plan): string[] {
 function unexecutedTensor(scheme: TensorScheme, tensor: 'key' | 'value'): string[] {
   if (scheme.bits === 16) return [];
   const reasons: string[] = [];
-  if (typeof scheme.quantizer.codes === 'object') reasons.push('level tables are not executed yet');
+  const { codes, mode } = scheme.quantizer;
+  if (typeof codes === 'object' && mode === 'asymmetric')
+    reasons.push('level tables with a zero are not executed yet');
+  if (typeof codes === 'object' && codes.scaledBy === 'calibrated')
+    reasons.push('level tables with a calibrated scale are not executed yet');
   for (const [name, type] of Object.entries(scheme.parameters)) {
     if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
   }

@@ -53,6 +53,7 @@ export function validatePage(
   checkParameters(plan, page, validTokens, refuse);
   if (layout.sparse !== null) checkOutliers(plan, page, validTokens, refuse);
   checkCodesOfZeroScales(plan, page, validTokens, refuse);
+  checkLevelCodes(plan, page, validTokens, refuse);
   checkUnused(plan, page, validTokens, refuse);
 }
 
@@ -253,6 +254,31 @@ function checkZeroSteps(
         if (midRise) check('middleMaximum', nibble & 7, channel);
         else check('middleStep', nibble, channel);
       }
+    }
+  }
+}
+
+/** A level table may have fewer levels than there are codes. */
+function checkLevelCodes(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  validTokens: number,
+  refuse: Refuse,
+): void {
+  const { layout, scheme } = plan;
+  if (typeof scheme.quantizer.codes !== 'object') return;
+  const count = scheme.quantizer.codes.levels.length;
+  const alongTokens = layout.codes.rows === 'channels';
+  const [rows, width] = alongTokens ? [layout.headDim, validTokens] : [validTokens, layout.headDim];
+  const codes = new Uint8Array(width);
+  for (let head = 0; head < layout.heads; head++) {
+    for (let row = 0; row < rows; row++) {
+      const offset = head * layout.headBytes + layout.codes.offset + row * layout.codes.rowBytes;
+      unpackCodes(page, offset, 0, width, layout.bits, codes, 0);
+      const at = codes.findIndex((code) => code >= count);
+      if (at < 0) continue;
+      const [slot, channel] = alongTokens ? [at, row] : [row, at];
+      refuse('a code has no level', codes[at], `0 to ${count - 1}`, { head, slot, channel });
     }
   }
 }

@@ -43,7 +43,10 @@ const sameValues = (actual: ArrayLike<number>, expected: ArrayLike<number>) =>
 
 describe.each(['channels', 'tokens'] as const)('one group along %s', (along) => {
   const check = (
-    row: (typeof lawVectors.symmetric)[number] | (typeof lawVectors.asymmetric)[number],
+    row:
+      | (typeof lawVectors.symmetric)[number]
+      | (typeof lawVectors.asymmetric)[number]
+      | (typeof lawVectors.levels)[number],
     quantizer: Quantizer,
   ) => {
     const result = throughPage(row.x, row.bits, quantizer, along);
@@ -58,6 +61,14 @@ describe.each(['channels', 'tokens'] as const)('one group along %s', (along) => 
   it.each(lawVectors.symmetric.map((row) => [row.codes, row.bits, row.name, row] as const))(
     'symmetric %s, %d bits: %s',
     (_codes, _bits, _name, row) => check(row, { mode: 'symmetric', codes: row.codes }),
+  );
+
+  it.each(lawVectors.levels.map((row) => [row.table, row.name, row] as const))(
+    'levels of %s: %s',
+    (_table, _name, row) => {
+      const { levels, scaledBy } = row;
+      check(row, { mode: 'symmetric', codes: { levels, scaledBy } });
+    },
   );
 
   it.each(lawVectors.asymmetric.map((row) => [row.bits, row.name, row] as const))(

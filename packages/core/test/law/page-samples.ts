@@ -22,6 +22,19 @@ export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 
       { mode: 'hybrid', codes: 'signmag', asymmetricBits: 1, norm: 'l1', tie: 'asymmetric' },
       [2, 3],
     ],
+    [
+      'levels by magnitude',
+      { mode: 'symmetric', codes: { levels: [-1, 0, 1], scaledBy: 'absoluteMaximum' } },
+      [2, 3, 4, 8],
+    ],
+    [
+      'levels by root mean square',
+      {
+        mode: 'symmetric',
+        codes: { levels: [-1.5104, -0.4528, 0.4528, 1.5104], scaledBy: 'rootMeanSquare' },
+      },
+      [2, 4],
+    ],
   ];
 
 export const THRESHOLDS = { outerLow: -1.75, innerLow: -0.125, innerHigh: 0.125, outerHigh: 1.5 };

@@ -30,6 +30,11 @@ export const lawVectors = read('law-vectors.json') as {
     tie: 'symmetric' | 'asymmetric';
     asymmetric: boolean;
   })[];
+  readonly levels: readonly (GroupVector & {
+    table: string;
+    levels: readonly number[];
+    scaledBy: 'absoluteMaximum' | 'rootMeanSquare';
+  })[];
   readonly bands: readonly {
     name: string;
     middle: 'midRise' | 'uniform';

@@ -175,6 +175,19 @@ describe('validatePage refuses', () => {
     expect(damage(entries.offset, page[entries.offset]! | 63).message).toContain('indices');
   });
 
+  it.each(['tokens', 'channels'] as const)('a code without a level, along %s', (along) => {
+    const codes = { levels: [-1, 0, 1], scaledBy: 'absoluteMaximum' } as const;
+    const { plan, page } = sample(groupScheme(2, along, 8, { mode: 'symmetric', codes }));
+    validatePage(plan, page, 16);
+    // Code 3 of head 1: in row 2, the second byte, its lowest field.
+    const at = plan.layout.headBytes + 2 * plan.layout.codes.rowBytes + 1;
+    page[at] = page[at]! | 3;
+    const error = refusal(() => validatePage(plan, page, 16));
+    expect(error).toMatchObject({ value: 3, valid: '0 to 2' });
+    const where = along === 'tokens' ? { channel: 2, slot: 4 } : { slot: 2, channel: 4 };
+    expect(error.where).toMatchObject({ tensor: 'key', head: 1, ...where });
+  });
+
   it('bytes that belong to no valid token, wrong sizes and wrong counts', () => {
     const { plan, page } = sample();
     expect(refusal(() => validatePage(plan, page, 8)).message).toContain('no valid token');

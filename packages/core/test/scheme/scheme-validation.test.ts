@@ -237,6 +237,17 @@ const rules: Record<string, [unknown, string, RegExp]> = {
     'key.quantizer.codes.levels',
     /at most 2\^bits = 2 levels/,
   ],
+  'levels that do not rise': [
+    {
+      ...scheme(),
+      key: {
+        ...tensor({ codes: 'full' }),
+        quantizer: { mode: 'symmetric', codes: { ...levels, levels: [-1, 0.1, 0.1 + 1e-12] } },
+      },
+    },
+    'key.quantizer.codes.levels',
+    /rise strictly/,
+  ],
   'mid-rise without bands': [
     {
       ...scheme(),
