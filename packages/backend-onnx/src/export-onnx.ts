@@ -1,11 +1,12 @@
 /**
  * The graphs of one layer as model files, for any ONNX Runtime.
  */
-import { LowbitKvError, type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
+import { LowbitKvError, type Plan, type TensorPlan } from '@lowbit-kv/core';
 import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph, type TokenType } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
 import { channelScaleOf, hasBands, isPacked, thresholdsOf } from './packed-plan.js';
+import { refusals } from './refusals.js';
 
 export interface ExportOptions {
   readonly layer: number;
@@ -24,7 +25,7 @@ export interface ExportedGraphs {
 
 /** Writes the graphs of a layer. Throws OPTION_INVALID or PLAN_REFUSED. */
 export function exportOnnx(plan: Plan, { layer: number, tokens }: ExportOptions): ExportedGraphs {
-  const reasons = unexecutedFeatures(plan);
+  const reasons = refusals(plan);
   if (reasons.length > 0) {
     throw new LowbitKvError('PLAN_REFUSED', {
       message: 'there are no graphs for this plan',

@@ -2,15 +2,10 @@
  * The backend whose mathematics is ONNX graphs. Pages live in host memory in the canonical layout; every value that enters
  * or leaves them is computed by ONNX Runtime.
  */
-import {
-  type Backend,
-  type BackendSupport,
-  LowbitKvError,
-  type Plan,
-  unexecutedFeatures,
-} from '@lowbit-kv/core';
+import { type Backend, type BackendSupport, LowbitKvError, type Plan } from '@lowbit-kv/core';
 import type { SessionOptions } from './graph-session.js';
 import { OnnxStore } from './onnx-store.js';
+import { refusals } from './refusals.js';
 import { loadRuntime, type OnnxRuntime } from './runtime.js';
 import { SessionSet } from './session-set.js';
 
@@ -45,7 +40,7 @@ export function onnxBackend(options: OnnxBackendOptions = {}): Backend {
 }
 
 function supportOf(plan: Plan): BackendSupport {
-  const reasons = unexecutedFeatures(plan);
+  const reasons = refusals(plan);
   return reasons.length === 0 ? { kind: 'native' } : { kind: 'refused', reasons };
 }
 

@@ -114,6 +114,23 @@ describe('starting', () => {
       kind: 'refused',
       reasons: [expect.stringContaining('hadamard')],
     });
+    const step = { scope: 'sequence', statisticsTokens: 8 } as const;
+    const mean = { kind: 'channelMean', ...step } as const;
+    const clamp = [0.25, 4] as const;
+    const rule = { statistic: 'rootAbsoluteMaximum', clamp, minimumSpread: 1 } as const;
+    const scale = { kind: 'channelScale', ...step, ...rule } as const;
+    const both = { ...asymmetric(4, 'tokens', 8), transforms: [mean, scale] };
+    const prefill = { ...scheme({ key: both, value: both }), calibration: { kind: 'prefill' } };
+    expect(onnxBackend().supports(planOf(prefill as never))).toEqual({
+      kind: 'refused',
+      reasons: [
+        'key: the transform channelMean has no graph yet',
+        'key: more than one transform has no graph yet',
+        'value: the transform channelMean has no graph yet',
+        'value: a channel scale of values has no graph yet',
+        'value: more than one transform has no graph yet',
+      ],
+    });
     expect(onnxBackend().supports(planOf(simple))).toEqual({ kind: 'native' });
   });
 });

@@ -164,7 +164,7 @@ const PROVOKE: Partial<Record<ErrorCode, () => unknown>> = {
     createPlan(schemeOf(BANDS, OFFLINE), GEOMETRY, { calibration: calibrationFor('4f1d') }),
   PLAN_REFUSED: () =>
     createCache(
-      createPlan(schemeOf({ ...FOUR_BITS, transforms: [{ kind: 'hadamard' }] }), GEOMETRY),
+      createPlan(schemeOf({ ...FOUR_BITS, stage: 'pre-rope' }), GEOMETRY),
       referenceBackend(),
       { capacity: { tokens: 64 } },
     ),

@@ -27,17 +27,7 @@ export function checkSchemeRules(scheme: SchemeData, label: string): void {
     checkBands(spec, refuse);
     if (field.endsWith('value') && spec.stage !== undefined)
       refuse('stage', spec.stage, 'absent: values carry no rotary embedding');
-    for (const [i, step] of (spec.transforms ?? []).entries()) {
-      if (!('clamp' in step)) continue;
-      const [low, high] = step.clamp;
-      // The stored reciprocal must be a normal f16.
-      if (!(CLAMP_LOWEST <= low && low <= high && high <= CLAMP_HIGHEST))
-        refuse(
-          `transforms[${i}].clamp`,
-          step.clamp,
-          `[smallest, largest], from ${CLAMP_LOWEST} to ${CLAMP_HIGHEST}`,
-        );
-    }
+    checkTransforms(spec, refuse);
     quantized.push(spec);
   }
   for (const [i, override] of (scheme.overrides ?? []).entries()) {
@@ -45,6 +35,30 @@ export function checkSchemeRules(scheme: SchemeData, label: string): void {
       refuseField(label, `overrides[${i}]`, override, 'an override of key, value or both');
   }
   checkCalibration(scheme, quantized, label);
+}
+
+function checkTransforms({ transforms = [] }: QuantizedTensorScheme, refuse: Refuse): void {
+  const measured = transforms.find((step) => 'statisticsTokens' in step);
+  for (const [i, step] of transforms.entries()) {
+    if (measured !== undefined && 'statisticsTokens' in step) {
+      const { statisticsTokens } = measured;
+      if (step.statisticsTokens !== statisticsTokens)
+        refuse(
+          `transforms[${i}].statisticsTokens`,
+          step.statisticsTokens,
+          `${statisticsTokens}: all transforms of a tensor are measured on the same tokens`,
+        );
+    }
+    if (!('clamp' in step)) continue;
+    const [low, high] = step.clamp;
+    // The stored reciprocal must be a normal f16.
+    if (!(CLAMP_LOWEST <= low && low <= high && high <= CLAMP_HIGHEST))
+      refuse(
+        `transforms[${i}].clamp`,
+        step.clamp,
+        `[smallest, largest], from ${CLAMP_LOWEST} to ${CLAMP_HIGHEST}`,
+      );
+  }
 }
 
 function tensorsOf(scheme: SchemeData): [string, TensorScheme | undefined][] {

@@ -5,6 +5,7 @@ import type { BlockStore } from '../backend.js';
 import { decodeF16 } from '../float16.js';
 import { decodeTokens } from '../law/decode.js';
 import type { PackedTensorPlan } from '../law/encode.js';
+import { Transforms } from '../law/transforms.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import { type LayerPlan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { f32Tensor, type HostTensor } from '../tensor.js';
@@ -85,26 +86,28 @@ async function materializeTensor(
   const values = new Float32Array(total * heads * headDim);
   const positions: number[] = [];
   const request = { layer, tensor };
-  const factors =
+  const statistics =
     state.statistics < 0
       ? null
-      : decodeF16(
-          bitsOf(
-            await store.readPages({ ...request, kind: 'statistics', pages: [state.statistics] }),
-          ),
-        ).map((r) => 1 / r);
+      : bitsOf(
+          await store.readPages({ ...request, kind: 'statistics', pages: [state.statistics] }),
+        );
+  const anyPacked = state.entries.some((entry) => entry.kind === 'packed');
+  const transforms = anyPacked ? Transforms.of(plan, statistics) : null;
+  const vector = new Float64Array(headDim);
   let row = 0;
   for (const entry of state.entries) {
     const page = await store.readPages({ ...request, kind: entry.kind, pages: [entry.page] });
-    const scaled = entry.kind === 'packed' ? factors : null;
     for (let head = 0; head < heads; head++) {
       const tokens = decodeEntry(plan, page, entry, head);
       for (let i = 0; i < entry.count; i++) {
         const to = ((row + i) * heads + head) * headDim;
-        values.set(tokens.subarray(i * headDim, (i + 1) * headDim), to);
-        if (scaled === null) continue;
-        for (let c = 0; c < headDim; c++) {
-          values[to + c] = (values[to + c] as number) * (scaled[head * headDim + c] as number);
+        const decoded = tokens.subarray(i * headDim, (i + 1) * headDim);
+        if (transforms === null || entry.kind !== 'packed') values.set(decoded, to);
+        else {
+          vector.set(decoded);
+          transforms.invert(vector, 0, head, 1);
+          values.set(vector, to);
         }
       }
     }

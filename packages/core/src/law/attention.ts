@@ -5,6 +5,7 @@
  */
 import type { LayerGeometry } from '../geometry.js';
 import { addTile, dotTile, holdsZero } from './attention-kernels.js';
+import type { Transforms } from './transforms.js';
 
 /** Decoded tokens of one kv head: `values` is `[count, headDim]` from element `offset` on. */
 export interface DecodedTile {
@@ -12,7 +13,7 @@ export interface DecodedTile {
   readonly offset: number;
   readonly count: number;
   readonly position: number;
-  /** Keys divided by the channel factors of the sequence: the query must be multiplied by them. */
+  /** The values are as packed: still transformed. */
   readonly transformed: boolean;
 }
 
@@ -26,8 +27,9 @@ export interface HeadAttention {
   /** Query row i of head g: `query[queryOffset(i, g) ...]`, f32. */
   readonly query: Float32Array;
   readonly queryOffset: (query: number, groupHead: number) => number;
-  /** f32 factors per channel for transformed keys, or null. */
-  readonly keyFactors: Float32Array | null;
+  readonly kvHead: number;
+  readonly keyTransforms: Transforms | null;
+  readonly valueTransforms: Transforms | null;
   readonly outputOffset: (query: number, groupHead: number) => number;
   readonly output: Float32Array;
   readonly logSumExp: Float32Array | null;
@@ -78,16 +80,8 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
   const rows = count * group;
   const { columns } = layout;
   const logits = new Float64Array(rows * columns).fill(Number.NEGATIVE_INFINITY);
-  const plain = new Float64Array(rows * geometry.keyHeadDim);
-  const factored = job.keyFactors === null ? plain : new Float64Array(plain.length);
-  for (let row = 0; row < rows; row++) {
-    const from = job.queryOffset(first + Math.floor(row / group), row % group);
-    for (let c = 0, to = row * geometry.keyHeadDim; c < geometry.keyHeadDim; c++, to++) {
-      const value = job.query[from + c] as number;
-      plain[to] = value;
-      if (job.keyFactors !== null) factored[to] = value * (job.keyFactors[c] as number);
-    }
-  }
+  const plain = plainQueries(job, first, rows);
+  const transformed = job.keyTransforms === null ? plain : transformQueries(job, plain, rows);
   const visible = (row: number, position: number) =>
     isVisible(
       position,
@@ -102,14 +96,19 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
       tile,
       seen(tile),
       rows,
-      tile.transformed ? factored : plain,
+      tile.transformed ? transformed : plain,
       logits,
       layout,
       visible,
     );
   const sums = softmax(logits, rows, columns);
   const output = new Float64Array(rows * geometry.valueHeadDim);
-  for (const tile of job.value) valueTile(job, tile, seen(tile), rows, logits, output, layout);
+  const packed = job.valueTransforms === null ? output : new Float64Array(output.length);
+  for (const tile of job.value) {
+    const sum = tile.transformed ? packed : output;
+    valueTile(job, tile, seen(tile), rows, logits, sum, layout);
+  }
+  if (job.valueTransforms !== null) addInverted(job, rows, logits, packed, output, layout);
   for (let row = 0; row < rows; row++) {
     const query = first + Math.floor(row / group);
     const { maximum, total } = sums[row] as RowSum;
@@ -123,6 +122,55 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
         total === 0 ? Number.NEGATIVE_INFINITY : maximum + Math.log(total);
     }
   }
+}
+
+/** Query rows, and what is added to each dot product of a row. */
+interface QueryRows {
+  readonly values: Float64Array;
+  readonly added: Float64Array;
+}
+
+function plainQueries(job: HeadAttention, first: number, rows: number): QueryRows {
+  const { queryHeads, kvHeads, keyHeadDim: dim } = job.geometry;
+  const group = queryHeads / kvHeads;
+  const values = new Float64Array(rows * dim);
+  for (let row = 0; row < rows; row++) {
+    const from = job.queryOffset(first + Math.floor(row / group), row % group);
+    values.set(job.query.subarray(from, from + dim), row * dim);
+  }
+  return { values, added: new Float64Array(rows) };
+}
+
+function transformQueries(job: HeadAttention, plain: QueryRows, rows: number): QueryRows {
+  const dim = job.geometry.keyHeadDim;
+  const values = plain.values.slice();
+  const added = new Float64Array(rows);
+  for (let row = 0; row < rows; row++)
+    added[row] = (job.keyTransforms as Transforms).applyToQuery(values, row * dim, job.kvHead);
+  return { values, added };
+}
+
+/** output += the weighted sums of packed values, transforms undone. */
+function addInverted(
+  job: HeadAttention,
+  rows: number,
+  weights: Float64Array,
+  packed: Float64Array,
+  output: Float64Array,
+  layout: Columns,
+): void {
+  const dim = job.geometry.valueHeadDim;
+  for (let row = 0; row < rows; row++) {
+    let weight = 0;
+    for (const tile of job.value) {
+      for (let token = 0; tile.transformed && token < tile.count; token++) {
+        const column = columnOf(tile.position + token, layout);
+        if (column >= 0) weight += weights[row * layout.columns + column] as number;
+      }
+    }
+    (job.valueTransforms as Transforms).invert(packed, row * dim, job.kvHead, weight);
+  }
+  for (let i = 0; i < output.length; i++) output[i] = (output[i] as number) + (packed[i] as number);
 }
 
 interface TokenRange {
@@ -153,7 +201,7 @@ function keyTile(
   tile: DecodedTile,
   seen: TokenRange,
   rows: number,
-  query: Float64Array,
+  query: QueryRows,
   logits: Float64Array,
   layout: Columns,
   visible: (row: number, position: number) => boolean,
@@ -164,10 +212,11 @@ function keyTile(
     const column = columnOf(tile.position + seen.from, layout);
     const count = seen.to - seen.from;
     const offset = tile.offset + seen.from * dim;
-    dotTile({ values: tile.values, offset, count, dim, rows, columns, column }, query, logits);
+    const run = { values: tile.values, offset, count, dim, rows, columns, column };
+    dotTile(run, query.values, logits);
     for (let row = 0; row < rows; row++) {
       for (let i = row * columns + column, end = i + count; i < end; i++) {
-        const logit = (logits[i] as number) * scale;
+        const logit = ((logits[i] as number) + (query.added[row] as number)) * scale;
         logits[i] = softCap === null ? logit : softCap * Math.tanh(logit / softCap);
       }
     }
@@ -180,9 +229,9 @@ function keyTile(
     if (column < 0) continue;
     for (let row = 0; row < rows; row++) {
       if (!visible(row, position)) continue;
-      let dot = 0;
+      let dot = query.added[row] as number;
       for (let c = 0, k = tile.offset + token * dim, q = row * dim; c < dim; c++) {
-        dot += (query[q++] as number) * (tile.values[k++] as number);
+        dot += (query.values[q++] as number) * (tile.values[k++] as number);
       }
       const logit = dot * scale;
       logits[row * columns + column] =

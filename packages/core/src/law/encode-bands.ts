@@ -15,13 +15,14 @@ import { packCodes } from './bits.js';
 import type { PackedTensorPlan } from './encode.js';
 import { readEndOffset, writeEndOffset, writeU16 } from './page-bytes.js';
 import { loadValues } from './tile.js';
+import type { Transforms } from './transforms.js';
 
 /** See encodeTokens. Throws OUTLIER_CAPACITY. */
 export function encodeBands(
   plan: PackedTensorPlan,
   tokens: Uint16Array,
   count: number,
-  reciprocals: Uint16Array | null,
+  transforms: Transforms | null,
   page: Uint8Array,
   slot: number,
 ): void {
@@ -48,7 +49,9 @@ export function encodeBands(
         head: head / vectorHeads,
         channelMajor: false,
       };
-      loadValues(source, reciprocals, vector);
+      loadValues(source, null, vector);
+      for (let part = 0; part < vectorHeads; part++)
+        transforms?.apply(vector, part * headDim, head + part);
       quantizeBands(vector, edges, middle, nibbles, bands, fifthBits, parameters);
       const parameterBase = parametersShared ? heads * layout.headBytes : head * layout.headBytes;
       for (const plane of layout.parameters) {

@@ -12,6 +12,7 @@ import { quantizeLevels } from './levels.js';
 import { writeU16 } from './page-bytes.js';
 import { quantizeSymmetric, type SymmetricCodes } from './symmetric.js';
 import { loadValues, type TileSource } from './tile.js';
+import type { Transforms } from './transforms.js';
 
 /** Elements of a tile when groups run along channels: enough groups to keep the processor busy, inside its first cache. */
 const TILE_ELEMENTS = 2048;
@@ -21,7 +22,7 @@ export function encodeGroups(
   plan: PackedTensorPlan,
   tokens: Uint16Array,
   count: number,
-  reciprocals: Uint16Array | null,
+  transforms: Transforms | null,
   page: Uint8Array,
   slot: number,
 ): void {
@@ -32,8 +33,8 @@ export function encodeGroups(
     ? layout.tokensPerGroup
     : Math.min(count, Math.max(1, Math.floor(TILE_ELEMENTS / headDim)));
   const encodeTile =
-    (reciprocals === null ? fusedEncoder(plan, tileTokens) : undefined) ??
-    plainEncoder(plan, tileTokens, reciprocals);
+    (transforms === null ? fusedEncoder(plan, tileTokens) : undefined) ??
+    plainEncoder(plan, tileTokens, transforms);
   for (let head = 0; head < heads; head++) {
     for (let first = 0; first < count; first += tileTokens) {
       const size = Math.min(tileTokens, count - first);
@@ -53,7 +54,7 @@ type TileEncoder = (source: TileSource, page: Uint8Array, slot: number) => void;
 function plainEncoder(
   plan: PackedTensorPlan,
   tileTokens: number,
-  reciprocals: Uint16Array | null,
+  transforms: Transforms | null,
 ): TileEncoder {
   const { layout, scheme } = plan;
   const { headDim, bits, codes: plane } = layout;
@@ -64,7 +65,7 @@ function plainEncoder(
   const zeros = new Uint16Array(tile.length / size);
   return (source, page, slot) => {
     const groups = (source.count * headDim) / size;
-    loadValues(source, reciprocals, tile);
+    loadValues(source, transforms, tile);
     quantize(scheme, tile, groups, size, codes, scales, zeros);
     const offset = codesOffset(layout, source.head, slot);
     const rows = source.channelMajor ? headDim : source.count;

@@ -6,6 +6,7 @@ import type { TensorPlan } from '../plan/plan.js';
 import type { QuantizedTensorScheme } from '../scheme.js';
 import { encodeBands } from './encode-bands.js';
 import { encodeGroups } from './encode-groups.js';
+import { Transforms } from './transforms.js';
 
 /** A tensor plan that is packed. */
 export interface PackedTensorPlan extends TensorPlan {
@@ -15,17 +16,18 @@ export interface PackedTensorPlan extends TensorPlan {
 
 /**
  * Writes `count` tokens into slots `slot ...` of `page`. `tokens` holds f16 bits `[count, heads, headDim]`,
- * `reciprocals` the statistics page of the sequence. Slots before `slot` are not touched. Throws OUTLIER_CAPACITY.
+ * `statistics` the statistics page of the sequence. Slots before `slot` are not touched. Throws OUTLIER_CAPACITY.
  */
 export function encodeTokens(
   plan: PackedTensorPlan,
   tokens: Uint16Array,
   count: number,
-  reciprocals: Uint16Array | null,
+  statistics: Uint16Array | null,
   page: Uint8Array,
   slot: number,
 ): void {
+  const transforms = Transforms.of(plan, statistics);
   if (plan.scheme.outliers?.kind === 'bands')
-    encodeBands(plan, tokens, count, reciprocals, page, slot);
-  else encodeGroups(plan, tokens, count, reciprocals, page, slot);
+    encodeBands(plan, tokens, count, transforms, page, slot);
+  else encodeGroups(plan, tokens, count, transforms, page, slot);
 }

@@ -11,14 +11,14 @@ export function unexecutedFeatures(plan: Plan): string[] {
     reasons.add(`the arithmetic ${plan.scheme.compat} is not executed yet`);
   for (const layer of plan.layers) {
     for (const tensor of ['key', 'value'] as const) {
-      for (const reason of unexecutedTensor(layer[tensor].scheme, tensor))
+      for (const reason of unexecutedTensor(layer[tensor].scheme))
         reasons.add(`${tensor}: ${reason}`);
     }
   }
   return [...reasons];
 }
 
-function unexecutedTensor(scheme: TensorScheme, tensor: 'key' | 'value'): string[] {
+function unexecutedTensor(scheme: TensorScheme): string[] {
   if (scheme.bits === 16) return [];
   const reasons: string[] = [];
   const { codes, mode } = scheme.quantizer;
@@ -30,14 +30,9 @@ function unexecutedTensor(scheme: TensorScheme, tensor: 'key' | 'value'): string
     if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
   }
   for (const transform of scheme.transforms ?? []) {
-    if (transform.kind !== 'channelScale')
-      reasons.push(`the transform ${transform.kind} is not executed yet`);
-    else if (transform.scope !== 'sequence')
-      reasons.push('a calibrated channel scale is not executed yet');
-    else if (tensor === 'value') reasons.push('a channel scale of values is not executed yet');
+    if ('scope' in transform && transform.scope === 'model')
+      reasons.push(`a calibrated ${transform.kind} is not executed yet`);
   }
-  if ((scheme.transforms?.length ?? 0) > 1)
-    reasons.push('more than one transform is not executed yet');
   if (scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding are not executed yet');
   if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {

@@ -2,6 +2,7 @@
  * Tiles: the tokens of one head, group after group, as a quantizer wants them.
  */
 import { f16DecodeTable } from '../float16.js';
+import type { Transforms } from './transforms.js';
 
 /** Where a tile comes from: `count` tokens from `first` on of one head of f16 bits `[tokens, heads, headDim]`. */
 export interface TileSource {
@@ -15,27 +16,22 @@ export interface TileSource {
   readonly channelMajor: boolean;
 }
 
-/** Widens to f32 into `tile`; with `reciprocals` (f16 bits `[heads, headDim]`) each channel is multiplied by its own. */
+/** Widens to f32 into `tile` and transforms each token. */
 export function loadValues(
   source: TileSource,
-  reciprocals: Uint16Array | null,
+  transforms: Transforms | null,
   tile: Float32Array,
 ): void {
   const { tokens, heads, headDim, first, count, head, channelMajor } = source;
   const table = f16DecodeTable();
-  const channelStride = channelMajor ? count : 1;
-  const tokenStride = channelMajor ? 1 : headDim;
+  const row = channelMajor ? new Float32Array(headDim) : tile;
   for (let token = 0; token < count; token++) {
     let from = ((first + token) * heads + head) * headDim;
-    let to = token * tokenStride;
-    if (reciprocals === null) {
-      for (let channel = 0; channel < headDim; channel++, to += channelStride)
-        tile[to] = table[tokens[from++] as number] as number;
-    } else {
-      for (let channel = 0; channel < headDim; channel++, to += channelStride) {
-        const factor = table[reciprocals[head * headDim + channel] as number] as number;
-        tile[to] = (table[tokens[from++] as number] as number) * factor;
-      }
-    }
+    const at = channelMajor ? 0 : token * headDim;
+    for (let to = at; to < at + headDim; to++) row[to] = table[tokens[from++] as number] as number;
+    transforms?.apply(row, at, head);
+    if (!channelMajor) continue;
+    for (let channel = 0, to = token; channel < headDim; channel++, to += count)
+      tile[to] = row[channel] as number;
   }
 }

@@ -95,6 +95,15 @@ export function layoutBlock(
       next: 'Choose a preset with one of these group sizes, or override it for this model.',
     });
   }
+  const rotated = (scheme.transforms ?? []).some((transform) => transform.kind === 'hadamard');
+  if (rotated && !Number.isInteger(Math.log2(headDim))) {
+    throw new LowbitKvError('SHAPE_UNSUPPORTED', {
+      message: `a Hadamard rotation needs a head dim of a power of two in the ${shape.tensor}s`,
+      value: headDim,
+      valid: 'a power of two',
+      next: 'Use a scheme without rotation for this model.',
+    });
+  }
   const alongTokens = groups.along === 'tokens';
   const tokensPerGroup = alongTokens ? groups.size : 1;
   const channelsPerGroup = groups.along === 'channels' ? groups.size : alongTokens ? 1 : headDim;

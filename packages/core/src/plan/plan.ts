@@ -59,7 +59,7 @@ export interface TensorPlan {
   readonly calibration: TensorCalibration | null;
   /** Bytes of an f16 window page: `[heads, WINDOW_PAGE_TOKENS, headDim]`. */
   readonly windowPageBytes: number;
-  /** Bytes of a statistics page: `[heads, headDim]` f16; 0 when no transform takes statistics. */
+  /** Bytes of a statistics page: `[heads, headDim]` f16 for each transform that takes statistics. */
   readonly statisticsPageBytes: number;
 }
 
@@ -122,7 +122,7 @@ export function createPlan(
             }),
       calibration: calibration?.layers[layer]?.[tensor] ?? null,
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
-      statisticsPageBytes: pageClass.statisticsTokens > 0 ? heads * headDim * 2 : 0,
+      statisticsPageBytes: measuredTransforms(tensorScheme) * heads * headDim * 2,
     };
   };
   const layers = layerGeometry.map((shape, layer): LayerPlan => {
@@ -235,6 +235,12 @@ function classOf(
     tokensPerGroup: spec.groups.along === 'tokens' ? spec.groups.size : 1,
     statisticsTokens: statisticsTokens(spec, shape),
   };
+}
+
+/** Transforms of a tensor that take statistics from the sequence. */
+function measuredTransforms(spec: TensorScheme): number {
+  if (spec.bits === 16) return 0;
+  return (spec.transforms ?? []).filter((step) => 'statisticsTokens' in step).length;
 }
 
 /** Statistics come from tokens the sequence still holds, so a sliding window bounds how many there can be. */

@@ -10,13 +10,15 @@ import type {
   BlockStore,
   PageRequest,
   StoreOptions,
+  TensorView,
 } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { decodeF16 } from '../float16.js';
 import { attendHead } from '../law/attention.js';
 import { encodeTokens, type PackedTensorPlan } from '../law/encode.js';
-import { channelReciprocals, type SequenceChannelScale } from '../law/statistics.js';
+import { measureStatistics } from '../law/statistics.js';
 import { unexecutedFeatures } from '../law/support.js';
+import { Transforms } from '../law/transforms.js';
 import type { LayerPlan, Plan, TensorPlan } from '../plan/plan.js';
 import { f32Tensor, requireHostTensor, type Tensor, toF32 } from '../tensor.js';
 import { HostPages } from './host-pages.js';
@@ -86,24 +88,19 @@ class ReferenceStore implements BlockStore {
       pages.copy(work.copies);
       for (const { kind, to } of work.copies) tiles.invalidate(kind, to, 0);
       for (const { page, sources } of work.statistics) {
-        const rule = channelScaleOf(pages.plan);
         const tokens = pages.gather(sources, input);
-        if (rule === undefined) continue;
-        pages
-          .statisticsPage(page)
-          .set(channelReciprocals(tokens, pages.plan.heads, pages.plan.headDim, rule));
+        pages.statisticsPage(page).set(measureStatistics(pages.plan, tokens));
       }
       for (const { page, slot } of work.writes) tiles.invalidate('window', page, slot);
       pages.write(work.writes, input);
       for (const pack of work.packs) {
         const tokens = pages.gather(pack.sources, input);
-        const reciprocals = pack.statistics < 0 ? null : pages.statisticsPage(pack.statistics);
         tiles.invalidate('packed', pack.page, pack.slot);
         encodeTokens(
           pages.plan as PackedTensorPlan,
           tokens,
           pack.count,
-          reciprocals,
+          statisticsOf(pages, pack.statistics),
           pages.packedPage(pack.page),
           pack.slot,
         );
@@ -124,6 +121,8 @@ class ReferenceStore implements BlockStore {
     const keyInput = job.input === undefined ? null : hostBits(job.input.key);
     const valueInput = job.input === undefined ? null : hostBits(job.input.value);
     for (const sequence of job.sequences) {
+      const keyTransforms = transformsOf(layer.key, sequence.key);
+      const valueTransforms = transformsOf(layer.value, sequence.value);
       for (let head = 0; head < kvHeads; head++) {
         const row = (q: number, g: number) =>
           (sequence.firstQuery + q) * queryHeads + head * group + g;
@@ -135,7 +134,9 @@ class ReferenceStore implements BlockStore {
           value: layer.valueTiles.tiles(sequence.value.spans, head, valueInput),
           query: values,
           queryOffset: (q, g) => row(q, g) * keyHeadDim,
-          keyFactors: keyFactors(layer.key, sequence.key.statistics, head),
+          kvHead: head,
+          keyTransforms,
+          valueTransforms,
           output,
           outputOffset: (q, g) => row(q, g) * valueHeadDim,
           logSumExp,
@@ -185,21 +186,14 @@ class ReferenceStore implements BlockStore {
   }
 }
 
-/** f32 multipliers of the query, 1 / r, for keys with a channel scale. */
-function keyFactors(pages: HostPages, statistics: number, head: number): Float32Array | null {
-  if (statistics < 0 || channelScaleOf(pages.plan) === undefined) return null;
-  const { headDim } = pages.plan;
-  const reciprocals = decodeF16(
-    pages.statisticsPage(statistics).subarray(head * headDim, (head + 1) * headDim),
-  );
-  return reciprocals.map((r) => 1 / r);
+function statisticsOf(pages: HostPages, page: number): Uint16Array | null {
+  return page < 0 ? null : pages.statisticsPage(page);
 }
 
-function channelScaleOf(plan: TensorPlan): SequenceChannelScale | undefined {
-  if (plan.scheme.bits === 16) return undefined;
-  return plan.scheme.transforms?.find((transform): transform is SequenceChannelScale => {
-    return transform.kind === 'channelScale' && transform.scope === 'sequence';
-  });
+/** Null when nothing that is seen is packed (statistics may not exist yet), or the tensor has no transforms. */
+function transformsOf(pages: HostPages, { spans, statistics }: TensorView): Transforms | null {
+  if (!spans.some((span) => span.source === 'packed')) return null;
+  return Transforms.of(pages.plan, statisticsOf(pages, statistics));
 }
 
 function hostBits(tensor: Tensor): Uint16Array {

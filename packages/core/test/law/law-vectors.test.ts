@@ -134,7 +134,7 @@ describe('channel scale', () => {
     const headDim = row.reciprocals.length;
     const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
     const { clamp, minimumSpread } = row;
-    const result = channelReciprocals(tokens, 1, headDim, { clamp, minimumSpread });
+    const result = channelReciprocals(decodeF16(tokens), 1, headDim, { clamp, minimumSpread });
     expect([...result]).toEqual(row.reciprocals.map(hex));
     // A second head must not see the first one.
     const doubled = new Uint16Array(tokens.length * 2).fill(0x4900);
@@ -142,7 +142,7 @@ describe('channel scale', () => {
       const token = Math.floor(i / headDim);
       doubled[(token * 2 + 1) * headDim + (i % headDim)] = tokens[i]!;
     }
-    const both = channelReciprocals(doubled, 2, headDim, { clamp, minimumSpread });
+    const both = channelReciprocals(decodeF16(doubled), 2, headDim, { clamp, minimumSpread });
     expect(both.subarray(headDim)).toEqual(result);
     expect(decodeF16(result).every((r) => r > 0 && Number.isFinite(r))).toBe(true);
   });

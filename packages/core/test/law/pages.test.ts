@@ -160,7 +160,16 @@ describe('encodeTokens and decodeTokens', () => {
 
   it('apply the reciprocals of each head and channel before the quantizer', () => {
     for (const along of ['tokens', 'channels'] as const) {
-      const scheme = groupScheme(4, along, 8, { mode: 'asymmetric', codes: 'uniform' });
+      const scale = {
+        kind: 'channelScale',
+        scope: 'sequence',
+        statistic: 'rootAbsoluteMaximum',
+        statisticsTokens: 8,
+        clamp: [1, 1],
+        minimumSpread: 1,
+      } as const;
+      const groups = groupScheme(4, along, 8, { mode: 'asymmetric', codes: 'uniform' });
+      const scheme = { ...groups, transforms: [scale] };
       const plan = planOf(scheme, { heads: 2, headDim: 8, blockTokens: 8 });
       const tokens = dataFor(plan, 8, 3);
       const reciprocals = Uint16Array.from({ length: 16 }, (_, i) => 0x3000 + 0x123 * i);

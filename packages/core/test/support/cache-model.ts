@@ -170,7 +170,10 @@ export class SequenceModel {
         if (rule === undefined) continue;
         const { sinks, statisticsTokens } = model.rule;
         const rows = this.#rows(layer, tensor, sinks, statisticsTokens);
-        this.statistics.set(name, channelReciprocals(rows, plan.heads, plan.headDim, rule));
+        this.statistics.set(
+          name,
+          channelReciprocals(decodeF16(rows), plan.heads, plan.headDim, rule),
+        );
       }
     }
   }

@@ -1,0 +1,187 @@
+// Transforms: what packing applies and what attention undoes cancel; statistics are those of plain arithmetic.
+import { describe, expect, it } from 'vitest';
+import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
+import { measureStatistics } from '../../src/law/statistics.js';
+import { hadamard, Transforms } from '../../src/law/transforms.js';
+import { createPlan } from '../../src/plan/plan.js';
+import { createLowbitKv } from '../../src/registry/registry.js';
+import type { QuantizedTensorScheme, Scheme, Transform } from '../../src/scheme.js';
+import { f16Tensor, f32Tensor } from '../../src/tensor.js';
+import { lcgNormal, nmse, referenceAttention } from '../../src/testing/index.js';
+
+const STATISTICS = 40;
+const SCALE: Transform = {
+  kind: 'channelScale',
+  scope: 'sequence',
+  statistic: 'rootAbsoluteMaximum',
+  statisticsTokens: STATISTICS,
+  clamp: [2 ** -6, 2 ** 6],
+  minimumSpread: 1,
+};
+const MEAN: Transform = { kind: 'channelMean', scope: 'sequence', statisticsTokens: STATISTICS };
+const HADAMARD: Transform = { kind: 'hadamard' };
+const CHAINS: Record<string, readonly Transform[]> = {
+  scale: [SCALE],
+  mean: [MEAN],
+  hadamard: [HADAMARD],
+  'mean, scale': [MEAN, SCALE],
+  'scale, mean': [SCALE, MEAN],
+  'mean, scale, hadamard': [MEAN, SCALE, HADAMARD],
+  'hadamard, mean': [HADAMARD, MEAN],
+};
+const heads = 2;
+const headDim = 32;
+const width = heads * headDim;
+
+function tensor(transforms: readonly Transform[], bits: 2 | 8 = 8): QuantizedTensorScheme {
+  return {
+    bits,
+    groups: { along: 'channels', size: 32 },
+    quantizer: { mode: 'asymmetric', codes: 'uniform' },
+    parameters: { scale: 'f16', zero: 'f16' },
+    window: { recent: 8, flush: 8 },
+    transforms,
+  };
+}
+
+function schemeOf(transforms: readonly Transform[], bits: 2 | 8 = 8): Scheme {
+  const measured = transforms.some((step) => 'statisticsTokens' in step);
+  return {
+    specVersion: 1,
+    id: 'transformed',
+    title: 'Transformed',
+    sinks: 3,
+    packing: 'before-attention',
+    key: tensor(transforms, bits),
+    value: tensor(transforms, bits),
+    calibration: { kind: measured ? 'prefill' : 'none' },
+  };
+}
+
+const geometry = {
+  layers: 1,
+  queryHeads: 4,
+  kvHeads: heads,
+  keyHeadDim: headDim,
+  valueHeadDim: headDim,
+};
+
+/** f16 bits `[tokens, heads, headDim]` with large means in some channels and uneven spreads. */
+function data(tokens: number, seed: number): Uint16Array {
+  const values = decodeF16(
+    lcgNormal({ seed, shape: [tokens, width], dtype: 'f16' }) as Uint16Array,
+  );
+  return encodeF16(
+    values.map((x, i) => x * (1 + (i % 5)) + (i % width === 7 ? 20 : i % width === 40 ? -12 : 0)),
+  );
+}
+
+async function filled(transforms: readonly Transform[], tokens: number, bits: 2 | 8 = 8) {
+  const kv = createLowbitKv({ schemes: [schemeOf(transforms, bits)] });
+  const cache = await kv.createCache(kv.plan('transformed', geometry), { capacity: { tokens } });
+  const sequence = cache.createSequence();
+  const key = data(tokens, 1);
+  const value = data(tokens, 2);
+  for (let at = 0; at < tokens; at += 30) {
+    const count = Math.min(30, tokens - at);
+    const rows = (bitsOf: Uint16Array) =>
+      f16Tensor(bitsOf.subarray(at * width, (at + count) * width), [count, heads, headDim]);
+    await cache.append([{ sequence, tokens: count }], [{ key: rows(key), value: rows(value) }]);
+  }
+  return { cache, sequence, key, value };
+}
+
+describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
+  it('materializes close to what was appended', async () => {
+    const { cache, sequence, key, value } = await filled(transforms, 150);
+    const held = await cache.materialize(sequence, 0);
+    const counts = (await cache.stats()).sequences[0]?.classes ?? [];
+    for (const { packed } of counts) expect(packed).toBe(136);
+    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(3e-5);
+    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(3e-5);
+  });
+
+  it.each([2, 8] as const)(
+    'attends as float64 attention over what it holds, %i bits',
+    async (bits) => {
+      const { cache, sequence } = await filled(transforms, 150, bits);
+      const query = lcgNormal({ seed: 3, shape: [2 * 4 * headDim], dtype: 'f32' }) as Float32Array;
+      const options = { queries: [2], logSumExp: true };
+      const q = f32Tensor(query, [2, 4, headDim]);
+      const result = await cache.attend(0, q, [sequence], options).read();
+      const held = await cache.materialize(sequence, 0);
+      const exact = referenceAttention({
+        keys: held.key.data,
+        values: held.value.data,
+        queries: query,
+        tokens: 150,
+        queryTokens: 2,
+        queryHeads: 4,
+        kvHeads: heads,
+        keyDim: headDim,
+        valueDim: headDim,
+        scale: 1 / Math.sqrt(headDim),
+      });
+      // Materialized values are rounded to f32; attention is not.
+      expect(nmse(result.output.data, exact.output)).toBeLessThan(1e-11);
+      expect(nmse(result.logSumExp?.data ?? [], exact.logSumExp)).toBeLessThan(1e-11);
+    },
+  );
+
+  it('undoes itself: applied, then inverted', () => {
+    const plan = createPlan(schemeOf(transforms), geometry).layers[0]!.key;
+    const tokens = data(STATISTICS, 5);
+    const chain = Transforms.of(plan, measureStatistics(plan, tokens))!;
+    const values = decodeF16(data(4, 6));
+    for (let head = 0; head < heads; head++) {
+      const vector = values.slice(head * headDim, (head + 1) * headDim);
+      const original = Float64Array.from(vector);
+      chain.apply(vector, 0, head);
+      expect(nmse(vector, original)).toBeGreaterThan(1e-3);
+      const back = Float64Array.from(vector);
+      chain.invert(back, 0, head, 1);
+      expect(nmse(back, original)).toBeLessThan(1e-12);
+      // The dot product with a query is kept.
+      const query = Float64Array.from({ length: headDim }, (_, c) => Math.sin(c + head));
+      const dot = (a: Float64Array, b: ArrayLike<number>) =>
+        a.reduce((sum, x, c) => sum + x * (b[c] as number), 0);
+      const expected = dot(query, original);
+      const added = chain.applyToQuery(query, 0, head);
+      expect(dot(query, vector) + added).toBeCloseTo(expected, 4);
+    }
+  });
+});
+
+it('the mean is that of the first tokens after the sinks, rounded to f16', () => {
+  const plan = createPlan(schemeOf([MEAN]), geometry).layers[0]!.key;
+  const tokens = data(STATISTICS, 9);
+  const values = decodeF16(tokens);
+  const page = measureStatistics(plan, tokens);
+  for (let channel = 0; channel < width; channel++) {
+    let sum = 0;
+    for (let t = 0; t < STATISTICS; t++) sum += values[t * width + channel]!;
+    const mean = f16ToF32(page[channel]!);
+    expect(Math.abs(mean - sum / STATISTICS)).toBeLessThanOrEqual(2 ** -10 * Math.abs(mean) + 1e-6);
+    expect(roundToF16(mean)).toBe(mean);
+  }
+});
+
+it('the Hadamard transform of unit vectors is the matrix of signs', () => {
+  for (let i = 0; i < 8; i++) {
+    const vector = new Float64Array(8);
+    vector[i] = 1;
+    hadamard(vector, 0, 8, 1);
+    const parity = (n: number) => (n.toString(2).match(/1/g) ?? []).length % 2;
+    expect([...vector]).toEqual(Array.from({ length: 8 }, (_, j) => (parity(i & j) ? -1 : 1)));
+  }
+});
+
+it('a rotation of a head dim that is no power of two is refused', () => {
+  const odd = { ...geometry, keyHeadDim: 96 };
+  expect(() => createPlan(schemeOf([HADAMARD]), odd)).toThrow(/power of two in the keys/);
+});
+
+it('transforms measured on different tokens are refused', () => {
+  const other: Transform = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 8 };
+  expect(() => createPlan(schemeOf([SCALE, other]), geometry)).toThrow(/same tokens/);
+});
