@@ -113,7 +113,7 @@ describe('bytes of awkward numbers', () => {
             expect(await twin.compareBlocks(pair)).toBe(2);
           } finally {
             twin.reference.disposeSequence(pair.reference);
-            twin.onnx.disposeSequence(pair.onnx);
+            twin.subject.disposeSequence(pair.subject);
           }
         }),
         { numRuns: 20, seed: 4096 },

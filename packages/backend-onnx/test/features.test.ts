@@ -104,10 +104,10 @@ describe('life of a cache', () => {
     try {
       const pair = twin.createPair();
       await twin.step([{ pair, tokens: 50 }]);
-      for (const side of ['reference', 'onnx'] as const) {
+      for (const side of ['reference', 'subject'] as const) {
         const step = twin[side].step([{ sequence: pair[side], tokens: 20 }]);
         const shape = [20, 2, 64];
-        const data = new Float32Array(20 * 2 * 64).fill(side === 'onnx' ? 3 : -3);
+        const data = new Float32Array(20 * 2 * 64).fill(side === 'subject' ? 3 : -3);
         step.append(0, { type: 'f32', shape, data }, { type: 'f32', shape, data });
         step.abandon();
       }
@@ -132,11 +132,11 @@ describe('life of a cache', () => {
     try {
       const pair = twin.createPair();
       await twin.step([{ pair, tokens: 77 }]);
-      const toOnnx = await twin.onnx.restore(await twin.reference.snapshot([pair.reference]));
-      const toReference = await twin.reference.restore(await twin.onnx.snapshot([pair.onnx]));
+      const toOnnx = await twin.subject.restore(await twin.reference.snapshot([pair.reference]));
+      const toReference = await twin.reference.restore(await twin.subject.snapshot([pair.subject]));
       const crossed = {
         reference: toReference[0] as (typeof pair)['reference'],
-        onnx: toOnnx[0] as (typeof pair)['onnx'],
+        subject: toOnnx[0] as (typeof pair)['subject'],
       };
       await twin.step([{ pair: crossed, tokens: 20 }]);
       await twin.compareBlocks(crossed);
@@ -151,10 +151,10 @@ describe('life of a cache', () => {
       base,
     );
     try {
-      const sequence = twin.onnx.createSequence();
+      const sequence = twin.subject.createSequence();
       const data = new Float32Array(2 * 64).fill(9);
       const tensor = { type: 'f32', shape: [1, 2, 64], data } as const;
-      const appended = twin.onnx.append(
+      const appended = twin.subject.append(
         [{ sequence, tokens: 1 }],
         [{ key: tensor, value: tensor }],
       );

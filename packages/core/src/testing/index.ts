@@ -4,6 +4,17 @@
  */
 export { createDraws, type DrawnArray, type DrawnDtype, roundOnceToF16 } from './draws.js';
 export { type GridRecipe, type GridTensor, lcgGrid } from './grid.js';
+export {
+  asymmetric,
+  bands,
+  channelScaled,
+  hybrid,
+  inlineCalibration,
+  inlineScheme,
+  levelTable,
+  type SchemeParts,
+  symmetric,
+} from './inline-schemes.js';
 export { type HeadTensorShape, headsFirstToRagged, raggedToHeadsFirst } from './layout.js';
 export { maxAbsDifference, nmse, relativeError } from './metrics.js';
 export {

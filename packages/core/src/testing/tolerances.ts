@@ -30,3 +30,24 @@ export const SPEC_VECTOR_DECODED: Tolerance = {
   value: 1e-3,
   normalisedBy: 'nothing',
 };
+
+/** Attention over pointer data, in units of the value amplitude: the data is lossless, so only the softmax is left. */
+export const POINTER_ATTENTION: Tolerance = {
+  metric: 'maximumAbsoluteDifference',
+  value: 1e-3,
+  normalisedBy: 'nothing',
+};
+
+/** f32 output of attention against float64 attention over the decoded keys and values, which are f32. */
+export const DECODED_ATTENTION_OUTPUT: Tolerance = {
+  metric: 'nmse',
+  value: 1e-10,
+  normalisedBy: 'energy of the expected tensor',
+};
+
+/** Its log-sum-exp. */
+export const DECODED_ATTENTION_LOG_SUM_EXP: Tolerance = {
+  metric: 'maximumAbsoluteDifference',
+  value: 2e-5,
+  normalisedBy: 'nothing',
+};

@@ -1,0 +1,49 @@
+/**
+ * Public entry of @lowbit-kv/core/contract: the contract suite for authors of backends and schemes, on vitest.
+ */
+import { describe, it } from 'vitest';
+import type { Backend } from '../backend.js';
+import type { Scheme } from '../scheme.js';
+import { type BackendContractOptions, backendChecks } from './backend-checks.js';
+import { type ContractCheck, ContractSkip } from './check.js';
+import { type SchemeContractOptions, schemeChecks } from './scheme-checks.js';
+
+export { type BackendContractOptions, backendChecks } from './backend-checks.js';
+export { type ContractCheck, ContractFailure, ContractSkip } from './check.js';
+export { type SchemeContractOptions, schemeChecks } from './scheme-checks.js';
+export {
+  type AttentionTolerances,
+  createTwin,
+  FLOAT64_ATTENTION,
+  type Pair,
+  type PairEntry,
+  Twin,
+  type TwinOptions,
+} from './twin.js';
+
+/** Registers the tests of a backend. Plans that it refuses are skipped with its reasons. */
+export function describeBackend(backend: Backend, options: BackendContractOptions = {}): void {
+  describe(`contract of backend ${backend.id}`, () => register(backendChecks(backend, options)));
+}
+
+/** Registers the tests of a scheme. */
+export function describeScheme(scheme: Scheme, options: SchemeContractOptions = {}): void {
+  describe(`contract of scheme ${scheme.id}`, () => register(schemeChecks(scheme, options)));
+}
+
+function register(checks: readonly ContractCheck[]): void {
+  for (const { name, skipped, run } of checks) {
+    if (skipped.length > 0) {
+      it(`${name} (refused: ${skipped.join('; ')})`, (context) => context.skip());
+      continue;
+    }
+    it(name, async (context) => {
+      try {
+        await run();
+      } catch (error) {
+        if (error instanceof ContractSkip) context.skip(error.message);
+        throw error;
+      }
+    });
+  }
+}

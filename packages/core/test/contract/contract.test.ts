@@ -1,0 +1,40 @@
+// docs/contract-suite.md is a program: here it registers the suite for the reference backend and for two inline schemes.
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import * as contract from '../../src/contract/index.js';
+import { defineScheme, referenceBackend } from '../../src/index.js';
+import { asymmetric, channelScaled, inlineScheme, symmetric } from '../../src/testing/index.js';
+import { documentProgram, runProgram } from '../support/document-program.js';
+
+const presets = [
+  inlineScheme({
+    key: channelScaled(symmetric(3, 'fullSigned', 'channels', 32), 24),
+    value: asymmetric(8, 'tokens', 32, { recent: 16, flush: 32 }),
+    sinks: 3,
+  }),
+  inlineScheme({
+    key: symmetric(4, 'signmag', 'tokens', 16),
+    value: { bits: 16 },
+    packing: 'after-attention',
+  }),
+].map(defineScheme);
+
+const text = readFileSync(new URL('../../docs/contract-suite.md', import.meta.url), 'utf8');
+const registered: string[] = [];
+await runProgram(documentProgram(text).code, {
+  '@lowbit-kv/core/contract': {
+    describeBackend: (...args: Parameters<typeof contract.describeBackend>) => {
+      registered.push(args[0].id);
+      contract.describeBackend(...args);
+    },
+    describeScheme: (...args: Parameters<typeof contract.describeScheme>) => {
+      registered.push(args[0].id);
+      contract.describeScheme(...args);
+    },
+  },
+  '../src/index.js': { presets, myBackend: referenceBackend },
+});
+
+test('the document registers every scheme and the backend', () => {
+  expect(registered).toEqual([...presets.map(({ id }) => id), 'reference']);
+});

@@ -1,0 +1,87 @@
+// The contract suite catches what it is for: backends with one fault each fail the check that names it.
+import { expect, test } from 'vitest';
+import { backendChecks } from '../../src/contract/index.js';
+import type { Backend } from '../../src/index.js';
+import * as doctored from '../support/doctored-backends.js';
+
+/** What the first check with this beginning of its name throws. */
+async function failure(backend: Backend, name: string): Promise<string> {
+  const found = backendChecks(backend).find((check) => check.name.startsWith(name));
+  if (found === undefined) throw new Error(`no check ${name}`);
+  expect(found.skipped).toEqual([]);
+  try {
+    await found.run();
+    return 'passed';
+  } catch (error) {
+    return String(error);
+  }
+}
+
+const faults: [fault: string, backend: Backend, check: string, message: RegExp][] = [
+  ['all-zero output', doctored.zeroOutput(), 'plan: asymmetric 4 bit', /output: nmse 1 /],
+  ['all-zero output', doctored.zeroOutput(), 'exact: pointer data, affine', /pointing at token 0/],
+  ['swapped heads', doctored.swappedHeads(), 'plan: sinks, windows', /output: nmse/],
+  ['swapped heads', doctored.swappedHeads(), 'exact: pointer data, f16', /pointing at token 0/],
+  [
+    'stale scale',
+    doctored.staleScale(),
+    'plan: asymmetric 4 bit along tokens',
+    /nmse|byte for byte/,
+  ],
+  ['stale scale', doctored.staleScale(), 'plan: symmetric full 3 bit along channels', /nmse|byte/],
+  ['newest token unseen', doctored.forgetsNewest(), 'plan: nothing packed', /nmse/],
+  ['newest token unseen', doctored.forgetsNewest(), 'exact: pointer data, f16', /the mean|token/],
+  ['packs one token late', doctored.packsOneLate(), 'plan: sinks, windows', /nmse|byte for byte/],
+  [
+    'sliding window one longer',
+    doctored.geometryFault(({ slidingWindow }) => ({
+      slidingWindow: slidingWindow && { ...slidingWindow, size: slidingWindow.size + 1 },
+    })),
+    'plan: a sliding window',
+    /nmse|log-sum-exp/,
+  ],
+  [
+    'sliding window without its sinks',
+    doctored.geometryFault(({ slidingWindow }) => ({
+      slidingWindow: slidingWindow && { ...slidingWindow, sinks: 0 },
+    })),
+    'plan: a sliding window, sinks',
+    /nmse|log-sum-exp/,
+  ],
+  ['no soft cap', doctored.geometryFault(() => ({ softCap: null })), 'plan: a soft cap', /nmse/],
+  [
+    'default scale',
+    doctored.geometryFault(({ keyHeadDim }) => ({ scale: keyHeadDim ** -0.5 })),
+    'plan: a scale of its own',
+    /nmse/,
+  ],
+  ['binary logarithm', doctored.binaryLogarithm(), 'plan: asymmetric 4 bit', /log-sum-exp/],
+  ['no copy on write', doctored.copiesNothing(), 'fork and copy on write', /parent|nmse|byte/],
+  [
+    'no statistics',
+    doctored.keepsStatistics(),
+    'plan: channel scale of keys',
+    /nmse|byte for byte/,
+  ],
+  ['restored pages lost', doctored.losesRestoredPages(), 'snapshot of one backend', /restored/],
+  ['subnormals flushed', doctored.flushesSubnormals(), 'subnormals', /corner data|byte for byte/],
+  ['bytes miscounted', doctored.miscountsBytes(), 'bytes: ', /allocatedBytes/],
+  ['everything refused', doctored.refusesEverything(), 'executes at least one', /refuses all/],
+  ['refused without a reason', doctored.refusesEverything([]), 'executes', /without a reason/],
+];
+
+test.each(faults)('%s: %#', async (_fault, backend, check, message) => {
+  expect(await failure(backend, check)).toMatch(message);
+});
+
+test('what a backend refuses is skipped with the reason, and the rest is run', async () => {
+  const checks = backendChecks(doctored.onlyHeadDim(64));
+  const skipped = checks.filter((check) => check.skipped.length > 0);
+  expect(new Set(skipped.flatMap((check) => check.skipped))).toEqual(
+    new Set(['head dims other than 64 are not executed']),
+  );
+  expect(skipped.map(({ name }) => name)).toContain('plan: head dims 80 and 80');
+  expect(skipped.length).toBeLessThan(checks.length / 2);
+  const support = checks.find(({ name }) => name.startsWith('executes at least one'));
+  await expect(support?.run()).resolves.toBeUndefined();
+});

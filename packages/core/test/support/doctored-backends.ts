@@ -1,0 +1,248 @@
+/**
+ * Reference backends with one fault each, for the tests of the contract suite: every one of them must be caught.
+ */
+import {
+  type AttentionResult,
+  type Backend,
+  type BlockStore,
+  f32Tensor,
+  type LayerPlan,
+  type Plan,
+  referenceBackend,
+  type Span,
+  type TensorView,
+} from '../../src/index.js';
+
+type StoreChange = (inner: BlockStore, plan: Plan) => Partial<BlockStore>;
+
+/** The reference backend with some methods of its stores replaced, or its stores made for another plan. */
+function doctored(change: StoreChange, planChange: (plan: Plan) => Plan = (plan) => plan): Backend {
+  const reference = referenceBackend();
+  return {
+    ...reference,
+    id: 'doctored',
+    createStore: async (plan, options) => {
+      const inner = await reference.createStore(planChange(plan), options);
+      const store: BlockStore = {
+        get allocatedBytes() {
+          return inner.allocatedBytes;
+        },
+        append: (job) => inner.append(job),
+        attend: (job) => inner.attend(job),
+        settle: (step) => inner.settle(step),
+        forget: (step) => inner.forget(step),
+        readPages: (request) => inner.readPages(request),
+        writePages: (request, bytes) => inner.writePages(request, bytes),
+        dispose: () => inner.dispose(),
+      };
+      return Object.defineProperties(store, Object.getOwnPropertyDescriptors(change(inner, plan)));
+    },
+  };
+}
+
+/** A result whose read-back output or log-sum-exp is another. */
+function withResult(
+  result: AttentionResult,
+  change: (data: { output: Float32Array; logSumExp: Float32Array | undefined }) => void,
+): AttentionResult {
+  return {
+    ...result,
+    read: async () => {
+      const { output, logSumExp } = await result.read();
+      const data = {
+        output: (output.data as Float32Array).slice(),
+        logSumExp: (logSumExp?.data as Float32Array | undefined)?.slice(),
+      };
+      change(data);
+      return {
+        output: f32Tensor(data.output, output.shape),
+        logSumExp: data.logSumExp && f32Tensor(data.logSumExp, logSumExp?.shape ?? []),
+      };
+    },
+  };
+}
+
+export function zeroOutput(): Backend {
+  return doctored((inner) => ({
+    attend: (job) => withResult(inner.attend(job), ({ output }) => output.fill(0)),
+  }));
+}
+
+/** The first query head answers for the last and the other way round. */
+export function swappedHeads(): Backend {
+  return doctored((inner) => ({
+    attend: (job) => {
+      const result = inner.attend(job);
+      const [rows, heads, dim] = result.output.shape as [number, number, number];
+      return withResult(result, ({ output }) => {
+        for (let row = 0; row < rows; row++) {
+          const first = row * heads * dim;
+          const last = first + (heads - 1) * dim;
+          const kept = output.slice(first, first + dim);
+          output.copyWithin(first, last, last + dim);
+          output.set(kept, last);
+        }
+      });
+    },
+  }));
+}
+
+export function binaryLogarithm(): Backend {
+  return doctored((inner) => ({
+    attend: (job) =>
+      withResult(inner.attend(job), ({ logSumExp }) => {
+        for (const i of logSumExp?.keys() ?? []) (logSumExp as Float32Array)[i]! *= Math.LOG2E;
+      }),
+  }));
+}
+
+/** Every group that is not the first of its page gets the scale of the group before it. */
+export function staleScale(): Backend {
+  return doctored((inner, plan) => {
+    const touched: { layer: number; tensor: 'key' | 'value'; page: number; slot: number }[] = [];
+    return {
+      append: (job) => {
+        inner.append(job);
+        for (const tensor of ['key', 'value'] as const) {
+          for (const { page, slot } of job.work[tensor].packs)
+            if (slot > 0) touched.push({ layer: job.layer, tensor, page, slot });
+        }
+      },
+      settle: async (step) => {
+        await inner.settle(step);
+        for (const { layer, tensor, page, slot } of touched.splice(0)) {
+          const { layout } = (plan.layers[layer] as LayerPlan)[tensor];
+          const scale = layout?.parameters.find(({ name }) => name === 'scale');
+          if (layout === null || scale === undefined || layout.tokensPerGroup > slot) continue;
+          const request = { layer, tensor, kind: 'packed', pages: [page] } as const;
+          const bytes = await inner.readPages(request);
+          const perToken = (layout.headDim / layout.channelsPerGroup) * 2;
+          const at = scale.offset + (slot / layout.tokensPerGroup) * perToken;
+          bytes.copyWithin(at, at - perToken, at);
+          await inner.writePages(request, bytes);
+        }
+      },
+    };
+  });
+}
+
+/** Attention never sees the newest token. */
+export function forgetsNewest(): Backend {
+  const shorter = ({ spans, statistics }: TensorView): TensorView => ({
+    spans: spans
+      .map((span, i): Span => (i === spans.length - 1 ? { ...span, count: span.count - 1 } : span))
+      .filter(({ count }) => count > 0),
+    statistics,
+  });
+  return doctored((inner) => ({
+    attend: (job) =>
+      inner.attend({
+        ...job,
+        sequences: job.sequences.map((sequence) => ({
+          ...sequence,
+          key: shorter(sequence.key),
+          value: shorter(sequence.value),
+        })),
+      }),
+  }));
+}
+
+/** Packs the tokens one later than it should: the first is lost, the last twice. */
+export function packsOneLate(): Backend {
+  const late = (spans: readonly Span[]): Span[] =>
+    spans.map((span) => (span.slot === 0 ? span : { ...span, slot: span.slot - 1 }));
+  return doctored((inner) => ({
+    append: (job) => {
+      const change = (work: (typeof job.work)['key']) => ({
+        ...work,
+        packs: work.packs.map((pack) => ({ ...pack, sources: late(pack.sources) })),
+      });
+      inner.append({ ...job, work: { key: change(job.work.key), value: change(job.work.value) } });
+    },
+  }));
+}
+
+export function geometryFault(change: (layer: LayerPlan['geometry']) => object): Backend {
+  return doctored(
+    () => ({}),
+    (plan) => ({
+      ...plan,
+      layers: plan.layers.map((layer) => ({
+        ...layer,
+        geometry: { ...layer.geometry, ...change(layer.geometry) },
+      })),
+    }),
+  );
+}
+
+/** A page that two sequences share is written without being copied first. */
+export function copiesNothing(): Backend {
+  return doctored((inner) => ({
+    append: (job) =>
+      inner.append({
+        ...job,
+        work: {
+          key: { ...job.work.key, copies: [] },
+          value: { ...job.work.value, copies: [] },
+        },
+      }),
+  }));
+}
+
+/** Channel statistics stay what they were. */
+export function keepsStatistics(): Backend {
+  return doctored((inner) => ({
+    append: (job) =>
+      inner.append({
+        ...job,
+        work: {
+          key: { ...job.work.key, statistics: [] },
+          value: { ...job.work.value, statistics: [] },
+        },
+      }),
+  }));
+}
+
+export function losesRestoredPages(): Backend {
+  return doctored(() => ({ writePages: async () => undefined }));
+}
+
+/** Small values are rounded away before they are stored. */
+export function flushesSubnormals(): Backend {
+  return doctored((inner) => ({
+    append: (job) => {
+      for (const tensor of [job.key, job.value]) {
+        if (!('data' in tensor)) continue;
+        for (const [i, bits] of tensor.data.entries())
+          if ((bits & 0x7c00) === 0) tensor.data[i] = bits & 0x8000;
+      }
+      inner.append(job);
+    },
+  }));
+}
+
+export function miscountsBytes(): Backend {
+  return doctored((inner) => ({
+    get allocatedBytes() {
+      return inner.allocatedBytes + 64;
+    },
+  }));
+}
+
+export function refusesEverything(reasons: readonly string[] = ['nothing is executed']): Backend {
+  return {
+    ...doctored(() => ({})),
+    supports: () => ({ kind: 'refused', reasons }),
+  };
+}
+
+/** Executes only plans whose layers all have this head dim. */
+export function onlyHeadDim(headDim: number): Backend {
+  return {
+    ...doctored(() => ({})),
+    supports: (plan) =>
+      plan.layers.every(({ key, value }) => key.headDim === headDim && value.headDim === headDim)
+        ? { kind: 'native' }
+        : { kind: 'refused', reasons: [`head dims other than ${headDim} are not executed`] },
+  };
+}
