@@ -39,7 +39,7 @@ export function backendChecks(
       checkSupport(backend, plans);
     }),
     ...plans.map(({ name, plan }) => onPlan(`plan: ${name}`, plan, mixedProgram)),
-    ...plans.map(({ name, plan }) =>
+    ...lifeCyclePlans().map(({ name, plan }) =>
       check(`bytes: ${name}`, () => byteAccounting(backend, plan), refusal(backend.supports(plan))),
     ),
     ...lifeCyclePlans().flatMap(({ name, plan }) =>
@@ -109,6 +109,8 @@ async function mixedProgram(twin: Twin): Promise<void> {
   for (const pair of [a, b, fork]) blocks += await twin.compareBlocks(pair);
   const packs = twin.plan.classes.some(({ flush }) => flush > 0);
   ensureEqual(blocks > 0, packs, 'whether blocks were packed');
+  const [actual, expected] = [await twin.subject.stats(), await twin.reference.stats()];
+  ensureEqual(actual.bytes, expected.bytes, 'bytes by part');
 }
 
 /** A store allocates exactly the pages it was asked for. */
