@@ -95,8 +95,10 @@ export function layoutBlock(
       next: 'Choose a preset with one of these group sizes, or override it for this model.',
     });
   }
-  const rotated = (scheme.transforms ?? []).some((transform) => transform.kind === 'hadamard');
-  if (rotated && !Number.isInteger(Math.log2(headDim))) {
+  const needsPowerOfTwo = (scheme.transforms ?? []).some(
+    (transform) => transform.kind === 'hadamard',
+  );
+  if (needsPowerOfTwo && !Number.isInteger(Math.log2(headDim))) {
     throw new LowbitKvError('SHAPE_UNSUPPORTED', {
       message: `a Hadamard rotation needs a head dim of a power of two in the ${shape.tensor}s`,
       value: headDim,
