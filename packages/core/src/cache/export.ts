@@ -8,6 +8,7 @@ import type { PackedTensorPlan } from '../law/encode.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import { type LayerPlan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { f32Tensor, type HostTensor } from '../tensor.js';
+import { readPages } from './read-pages.js';
 import type { Entry, TensorState } from './tensor-state.js';
 
 export interface ExportedBlock {
@@ -40,7 +41,7 @@ export async function exportBlocks(
   if (plan.layout === null || entries.length === 0) return [];
   const { layout } = plan;
   const pages = entries.map((entry) => entry.page);
-  const bytes = await store.readPages({ layer, tensor: plan.tensor, kind: 'packed', pages });
+  const bytes = await readPages(store, plan, layer, 'packed', pages);
   return entries.map((entry, i) => {
     const page = bytes.slice(i * layout.pageBytes, (i + 1) * layout.pageBytes);
     canonicalizePage(layout, page, entry.count);
@@ -80,22 +81,19 @@ async function materializeTensor(
   layer: number,
   state: TensorState,
 ) {
-  const { heads, headDim, tensor } = plan;
+  const { heads, headDim } = plan;
   const total = state.entries.reduce((sum, entry) => sum + entry.count, 0);
   const values = new Float32Array(total * heads * headDim);
   const positions: number[] = [];
-  const request = { layer, tensor };
   const factors =
     state.statistics < 0
       ? null
       : decodeF16(
-          bitsOf(
-            await store.readPages({ ...request, kind: 'statistics', pages: [state.statistics] }),
-          ),
+          bitsOf(await readPages(store, plan, layer, 'statistics', [state.statistics])),
         ).map((r) => 1 / r);
   let row = 0;
   for (const entry of state.entries) {
-    const page = await store.readPages({ ...request, kind: entry.kind, pages: [entry.page] });
+    const page = await readPages(store, plan, layer, entry.kind, [entry.page]);
     const scaled = entry.kind === 'packed' ? factors : null;
     for (let head = 0; head < heads; head++) {
       const tokens = decodeEntry(plan, page, entry, head);
