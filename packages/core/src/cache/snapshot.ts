@@ -321,6 +321,9 @@ function checkState(
   const oldest = window === null ? 0 : Math.max(window.sinks, length - window.size);
   if (oldest < length && heldFrom(state.entries, length) > oldest)
     invalid('visible tokens are missing', heldFrom(state.entries, length), `at most ${oldest}`);
+  const seenForEver = Math.min(window?.sinks ?? 0, length);
+  const firstSeen = heldFrom(state.entries, seenForEver);
+  if (firstSeen > 0) invalid('sinks of the sliding window are missing', firstSeen, '0');
 }
 
 const SINK = 0;
