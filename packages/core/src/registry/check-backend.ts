@@ -26,6 +26,8 @@ export function checkBackend(backend: unknown): asserts backend is Backend {
   if (typeof backend !== 'object' || backend === null)
     return refuse('a backend must be an object', backend);
   const { id, specVersion } = backend as Partial<Backend>;
+  if (id === undefined && specVersion === undefined)
+    refuse('a backend has neither id nor specVersion', backend);
   if (specVersion !== 1) {
     throw new LowbitKvError('SPEC_VERSION_UNSUPPORTED', {
       message: `backend ${formatValue(id)} has another specVersion`,
