@@ -34,7 +34,13 @@ export function onnxBackend(options: OnnxBackendOptions = {}): Backend {
     async createStore(plan, storeOptions) {
       const runtime = await loadRuntime(options.loadRuntime);
       const sessions = await SessionSet.create(runtime, plan, session);
-      return new OnnxStore(plan, storeOptions, sessions);
+      try {
+        return new OnnxStore(plan, storeOptions, sessions);
+      } catch (error) {
+        // The pages may not fit into memory.
+        await sessions.release();
+        throw error;
+      }
     },
   };
 }

@@ -252,10 +252,10 @@ function f32Rows(tensor: HostTensor): Float32Array {
   return new Float32Array(Uint32Array.from(bits, (b) => b << 16).buffer);
 }
 
-/** A copy of the f16 bits of keys or values; core rounds them before a job is made. */
+/** The f16 bits of keys or values: core rounds them into an array of its own before a job is made. */
 function hostBits(tensor: Tensor): Uint16Array {
   const host = requireHostTensor(tensor);
-  if (host.type === 'f16') return (host.data as Uint16Array).slice();
+  if (host.type === 'f16') return host.data as Uint16Array;
   throw new LowbitKvError('TENSOR_INVALID', {
     message: 'keys and values of a job are f16',
     value: host.type,

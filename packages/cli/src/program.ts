@@ -69,6 +69,12 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
         'query positions to attend, evenly spaced (default: 48)',
       ).argParser(positiveInteger),
     )
+    .addOption(
+      new Option(
+        '--model-layers <n>',
+        'layers of the whole model (default: what the capture says)',
+      ).argParser(positiveInteger),
+    )
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

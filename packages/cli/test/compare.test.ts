@@ -49,6 +49,13 @@ describe('reports', () => {
     });
   });
 
+  test('a comparison that measures nothing is a failure with its reasons', async () => {
+    const { code, stdout, stderr } = await compare('--scheme', 'kivi-2bit-g128');
+    expect(code).toBe(1);
+    expect(stdout).toContain('group sizes');
+    expect(stderr).toContain('No scheme could be measured');
+  });
+
   test('two processes give what one gives, to the byte', async () => {
     const args = ['compare', '--capture', 'tiny.safetensors', '--json'];
     const [split, whole] = [await runCli(args, { directory }), await compare('--json')];

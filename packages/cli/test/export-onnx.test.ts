@@ -1,5 +1,5 @@
 // `lowbit-kv export-onnx`: graphs that ONNX Runtime loads, the plan, the calibration.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Plan, parseCalibration } from '@lowbit-kv/core';
 import { InferenceSession } from 'onnxruntime-node';
@@ -92,4 +92,12 @@ test.each<[string[], RegExp]>([
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(message);
   expect(existsSync(join(directory, 'nothing'))).toBe(false);
+});
+
+test('a path that is a file cannot be the folder', async () => {
+  writeFileSync(join(directory, 'taken'), '');
+  const args = ['--scheme', 'kivi-2bit-g32', '--out', 'taken'];
+  const { code, stdout, stderr } = await exportOnnx(...args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('OPTION_INVALID: --out cannot be made');
 });

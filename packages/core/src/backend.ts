@@ -68,6 +68,7 @@ export interface AppendJob {
   /** The step it belongs to: a number of its own per step. */
   readonly step: number;
   readonly layer: number;
+  /** Host tensors are f16 and stay as they are until the step ends. */
   readonly key: Tensor;
   readonly value: Tensor;
   readonly work: { readonly key: TensorWork; readonly value: TensorWork };

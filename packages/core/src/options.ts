@@ -16,8 +16,27 @@ export function checkCount(name: string, value: unknown, minimum: number): numbe
   });
 }
 
+/** Throws OPTION_INVALID unless the value is an array; `items` says of what. */
+export function checkList(what: string, value: unknown, items: string): void {
+  if (Array.isArray(value)) return;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: `${what} takes a list`,
+    value: typeof value,
+    valid: `an array of ${items}`,
+    next: 'Pass an array.',
+  });
+}
+
 /** Throws OPTION_INVALID for a field that `known` does not list: a misspelt option must not be ignored. */
 export function checkOptions(what: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: `${what} takes an object of options`,
+      value: options,
+      valid: `an object with ${known.join(', ')}, or nothing`,
+      next: 'Correct the argument.',
+    });
+  }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
     throw new LowbitKvError('OPTION_INVALID', {

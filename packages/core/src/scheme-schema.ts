@@ -211,7 +211,7 @@ export function schemeDataOf(scheme: unknown): SchemeData {
     data,
     'SCHEME_INVALID',
     label,
-    'Correct the field; the contract is in scheme.ts.',
+    'Correct the field; the contract is the type Scheme of @lowbit-kv/core.',
   );
   const checked = parsed as unknown as SchemeData;
   checkSchemeRules(checked, label);

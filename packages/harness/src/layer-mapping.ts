@@ -37,12 +37,18 @@ export function schemeForReplay(scheme: Scheme, places: LayerPlaces): SchemeData
 function modelLayer(number: number, { captured, modelLayers }: LayerPlaces): number {
   const layers = modelLayers ?? (captured.at(-1) as number) + 1;
   const layer = number < 0 ? number + layers : number;
-  if (layer >= 0 && (layer < layers || modelLayers === null)) return layer;
+  if (layer >= 0 && layer < layers) return layer;
   throw new LowbitKvError('GEOMETRY_INVALID', {
-    message: 'an override names a layer that the model does not have',
+    message:
+      modelLayers === null
+        ? 'an override names a layer past the last captured one, and how many the model has is unknown'
+        : 'an override names a layer that the model does not have',
     value: number,
     valid: `${-layers} to ${layers - 1}`,
-    next: 'Correct the override.',
+    next:
+      modelLayers === null
+        ? 'Say how many layers the model has: metadata model_layers of the capture, or --model-layers.'
+        : 'Correct the override.',
   });
 }
 

@@ -112,10 +112,19 @@ function titleLines({ capture, backend, replay }: CompareReport): string[] {
       ? `${capture.keyHeadDim}`
       : `${capture.keyHeadDim} (keys) and ${capture.valueHeadDim} (values)`;
   return [
-    `${model ?? capture.file}${text === undefined ? '' : `; ${text}`}`,
+    plain(`${model ?? capture.file}${text === undefined ? '' : `; ${text}`}`),
     `layers ${capture.layers.join(', ')}${of}, ${capture.queryHeads} query heads on ${capture.kvHeads} kv heads, head dim ${dims}, ${capture.tokens} tokens`,
     `backend ${backend.id} (${backend.device}): ${replay.description}`,
   ];
+}
+
+/** Metadata are whatever a file says: no control characters reach a terminal, and no line of its own. */
+function plain(text: string): string {
+  const visible = text.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
+  );
+  return visible.length > 240 ? `${visible.slice(0, 237)}...` : visible;
 }
 
 function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {

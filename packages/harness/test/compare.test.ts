@@ -218,6 +218,23 @@ describe('layers of the model', () => {
     ]);
   });
 
+  it('refuses an override past the captured layers while the size of the model is unknown', async () => {
+    const far = channelwise('far', 2, { overrides: [{ layers: [7], key: { bits: 16 } }] });
+    const row = (await compareOn({}, [far])).schemes.find(({ id }) => id === 'far');
+    expect(row).toMatchObject({ status: 'refused', code: 'GEOMETRY_INVALID' });
+    expect(row?.verdict.reason).toMatch(/got 7; valid: -6 to 5.*model_layers/);
+    expect(measuredRow(await compareOn({}, [far], { modelLayers: 8 }), 'far')).toBeDefined();
+  });
+
+  it('prints what a capture says of itself without control characters', async () => {
+    const model = `evil \u001b]0;owned\u0007\nverdict: safe \u202e${'x'.repeat(500)}`;
+    const text = formatReport(await compareOn({ metadata: { model } }, []));
+    const title = (text.split('\n\n')[0] ?? '').replaceAll(/\n */g, ' ');
+    expect(title).toContain('evil \\u{1b}]0;owned\\u{7}\\u{a}verdict: safe \\u{202e}xxx');
+    expect(title.length).toBeLessThan(800);
+    expect([...text].every((c) => c === '\n' || (c >= ' ' && c !== '\u202e'))).toBe(true);
+  });
+
   it('scales memory to the model when its size is known', async () => {
     const bytes = (report: CompareReport) => measuredRow(report, 'four').memory[1];
     const captured = await compareOn({}, [channelwise('four', 4)]);

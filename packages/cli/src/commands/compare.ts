@@ -26,11 +26,12 @@ export interface CompareCommandOptions {
   readonly backend: string;
   readonly calibration?: string;
   readonly positions?: number;
+  readonly modelLayers?: number;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
 
-/** Exit code 1 when a self-check failed: the figures of that row mean nothing. */
+/** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
   const named = await resolveSchemes(options.scheme, terminal);
   const kv = createLowbitKv({
@@ -55,6 +56,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
         backend: kv.backends.get(options.backend),
         calibrations,
         ...(options.positions === undefined ? {} : { positions: options.positions }),
+        ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
         onProgress: (progress) => terminal.status(progressText(progress)),
       });
     const report = await (canSplit(terminal, options)
@@ -65,7 +67,9 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
     else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
-    return report.valid ? 0 : 1;
+    const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
+    if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
+    return report.valid && measured ? 0 : 1;
   } finally {
     await capture.close();
   }
@@ -80,13 +84,14 @@ function canSplit({ self }: Terminal, { scheme, calibration }: CompareCommandOpt
 /** Every second scheme runs in a process of its own; equal to one run, to the byte. */
 async function compareInTwo(
   terminal: Terminal,
-  { capture, backend, positions }: CompareCommandOptions,
+  { capture, backend, positions, modelLayers }: CompareCommandOptions,
   schemes: readonly Scheme[],
   run: (part: readonly Scheme[]) => Promise<CompareReport>,
 ): Promise<CompareReport> {
   const ids = schemes.map(({ id }) => id);
   const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
   if (positions !== undefined) args.push('--positions', String(positions));
+  if (modelLayers !== undefined) args.push('--model-layers', String(modelLayers));
   args.push('--scheme', ...ids.filter((_, i) => i % 2 === 1));
   const other = compareElsewhere(terminal.self ?? [], args, terminal);
   try {

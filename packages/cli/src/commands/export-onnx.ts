@@ -46,13 +46,27 @@ export async function exportOnnxGraphs(
   const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
   const files = collectFiles(plan);
   const directory = resolve(terminal.directory, options.out);
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory);
   for (const [name, content] of files) {
     const path = join(directory, name);
     await writeFile(path, content);
     terminal.print(path);
   }
   return;
+}
+
+async function makeDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true });
+  } catch (cause) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: '--out cannot be made',
+      value: directory,
+      valid: 'a folder, or a path where one can be made',
+      next: `Choose another folder (${cause instanceof Error ? cause.message : String(cause)}).`,
+      cause,
+    });
+  }
 }
 
 async function oneScheme(name: string, terminal: Terminal): Promise<Scheme> {

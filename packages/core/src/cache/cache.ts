@@ -3,7 +3,7 @@
  */
 import type { AttentionResult, BlockStore, PageCounts } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
-import { checkCount, checkOptions } from '../options.js';
+import { checkCount, checkList, checkOptions } from '../options.js';
 import type { Plan } from '../plan/plan.js';
 import type { Tensor } from '../tensor.js';
 import { type ExportedBlock, exportBlocks, type MaterializedLayer, materialize } from './export.js';
@@ -74,14 +74,7 @@ export class Cache {
   /** Starts a step over some sequences. Throws OUT_OF_PAGES before any work when the pool cannot hold its result. */
   step(entries: readonly StepEntry[]): Step {
     this.#check();
-    if (!Array.isArray(entries)) {
-      throw new LowbitKvError('OPTION_INVALID', {
-        message: 'a step takes a list of entries',
-        value: typeof entries,
-        valid: '[{ sequence, tokens }, ...]',
-        next: 'Pass one entry per sequence.',
-      });
-    }
+    checkList('a step', entries, '{ sequence, tokens }');
     for (const entry of entries) this.#own(entry?.sequence);
     return new Step(this.#host, entries);
   }
@@ -114,6 +107,7 @@ export class Cache {
   ): AttentionResult {
     this.#check();
     checkOptions('attend', options, ATTEND_OPTIONS);
+    checkList('attend', sequences, 'sequences');
     const layerPlan = layerOf(this.plan, layer);
     const view = (state: TensorState) => ({
       spans: state.entries.map(toSpan),
@@ -181,6 +175,8 @@ export class Cache {
   /** Beam search: afterwards `sequences[i]` has the tokens that `sequences[from[i]]` had before. */
   reorder(sequences: readonly Sequence[], from: readonly number[]): void {
     this.#check();
+    checkList('reorder', sequences, 'sequences');
+    checkList('reorder', from, 'numbers');
     for (const sequence of sequences) this.#own(sequence).check('reorder');
     const valid =
       from.length === sequences.length &&
@@ -223,6 +219,14 @@ export class Cache {
     this.#own(sequence).check('export');
     const { store } = this.#host;
     const { states } = sequence;
+    if (tensor !== 'key' && tensor !== 'value') {
+      throw new LowbitKvError('OPTION_INVALID', {
+        message: 'no such tensor',
+        value: tensor,
+        valid: ['key', 'value'],
+        next: 'Correct the name.',
+      });
+    }
     return this.#holding([sequence], () =>
       exportBlocks(store, layerOf(this.plan, layer)[tensor], layer, states),
     );
@@ -240,6 +244,7 @@ export class Cache {
   /** One self-describing container with sequences and their pages; shared pages once. */
   async snapshot(sequences: readonly Sequence[]): Promise<Uint8Array> {
     this.#check();
+    checkList('snapshot', sequences, 'sequences');
     for (const sequence of sequences) this.#own(sequence).check('snapshot');
     return this.#holding(sequences, () => writeSnapshot(this.plan, this.#host.store, sequences));
   }

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { Backend, BlockStore, StoreOptions } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import type { Plan } from '../plan/plan.js';
-import { checkBackend } from '../registry/check-backend.js';
+import { checkBackend, checkStore, checkSupport } from '../registry/check-backend.js';
 import { parseOrThrow } from '../validate.js';
 import { Cache, type CacheOptions } from './cache.js';
 import { type CacheCapacity, pageCounts } from './capacity.js';
@@ -40,7 +40,7 @@ export async function createCache(
     'options of createCache',
     'Correct the option.',
   );
-  const support = backend.supports(plan);
+  const support = checkSupport(backend.id, backend.supports(plan));
   if (support.kind === 'refused' || (support.kind === 'emulated' && !allowEmulation)) {
     throw new LowbitKvError('PLAN_REFUSED', {
       message: `backend ${JSON.stringify(backend.id)} does not execute scheme ${JSON.stringify(plan.scheme.id)}${support.kind === 'emulated' ? ' itself' : ''}`,
@@ -68,7 +68,7 @@ export async function createCache(
 
 async function allocate(plan: Plan, backend: Backend, options: StoreOptions): Promise<BlockStore> {
   try {
-    return await backend.createStore(plan, options);
+    return checkStore(backend.id, await backend.createStore(plan, options));
   } catch (cause) {
     if (LowbitKvError.is(cause)) throw cause;
     throw new LowbitKvError('BACKEND_FAILED', {

@@ -9,6 +9,7 @@ import { Transforms } from '../law/transforms.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import { type LayerPlan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { f32Tensor, type HostTensor } from '../tensor.js';
+import { readPages } from './read-pages.js';
 import type { Entry, TensorState } from './tensor-state.js';
 
 export interface ExportedBlock {
@@ -41,7 +42,7 @@ export async function exportBlocks(
   if (plan.layout === null || entries.length === 0) return [];
   const { layout } = plan;
   const pages = entries.map((entry) => entry.page);
-  const bytes = await store.readPages({ layer, tensor: plan.tensor, kind: 'packed', pages });
+  const bytes = await readPages(store, plan, layer, 'packed', pages);
   return entries.map((entry, i) => {
     const page = bytes.slice(i * layout.pageBytes, (i + 1) * layout.pageBytes);
     canonicalizePage(layout, page, entry.count);
@@ -81,23 +82,20 @@ async function materializeTensor(
   layer: number,
   state: TensorState,
 ) {
-  const { heads, headDim, tensor } = plan;
+  const { heads, headDim } = plan;
   const total = state.entries.reduce((sum, entry) => sum + entry.count, 0);
   const values = new Float32Array(total * heads * headDim);
   const positions: number[] = [];
-  const request = { layer, tensor };
   const statistics =
     state.statistics < 0
       ? null
-      : bitsOf(
-          await store.readPages({ ...request, kind: 'statistics', pages: [state.statistics] }),
-        );
+      : bitsOf(await readPages(store, plan, layer, 'statistics', [state.statistics]));
   const anyPacked = state.entries.some((entry) => entry.kind === 'packed');
   const transforms = anyPacked ? Transforms.of(plan, statistics) : null;
   const vector = new Float64Array(headDim);
   let row = 0;
   for (const entry of state.entries) {
-    const page = await store.readPages({ ...request, kind: entry.kind, pages: [entry.page] });
+    const page = await readPages(store, plan, layer, entry.kind, [entry.page]);
     for (let head = 0; head < heads; head++) {
       const tokens = decodeEntry(plan, page, entry, head);
       for (let i = 0; i < entry.count; i++) {

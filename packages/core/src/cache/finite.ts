@@ -11,7 +11,7 @@ interface RowRun {
   readonly count: number;
 }
 
-/** The tensor as f16, `[rows, heads, dim]`. With `error`, throws NON_FINITE naming the first bad element. */
+/** A copy of the tensor as f16, `[rows, heads, dim]`: attention reads it until `commit`. With `error`, throws NON_FINITE naming the first bad element. */
 export function checkedBits(
   name: 'key' | 'value',
   tensor: HostTensor,
@@ -19,7 +19,8 @@ export function checkedBits(
   rows: readonly RowRun[],
   nonFinite: 'error' | 'mask',
 ): HostTensor {
-  const bits = toF16Bits(tensor);
+  const converted = toF16Bits(tensor);
+  const bits = converted === tensor.data ? converted.slice() : converted;
   const bad = nonFinite === 'error' ? firstNonFinite(bits) : -1;
   if (bad >= 0) refuse(name, tensor, layer, rows, bad);
   return f16Tensor(bits, tensor.shape);

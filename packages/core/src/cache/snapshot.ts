@@ -12,6 +12,7 @@ import { canonicalizePage } from '../plan/canonical.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { validatePage } from '../plan/validate-page.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
+import { pageBytes, readPages } from './read-pages.js';
 import type { Sequence } from './sequence.js';
 import { type Entry, heldFrom, type TensorState } from './tensor-state.js';
 
@@ -113,12 +114,7 @@ export async function writeSnapshot(
     const { pages, slots } = classes[tensor.class] as Renumbering;
     for (const kind of KINDS) {
       if (pages[kind].length === 0) continue;
-      const bytes = await store.readPages({
-        layer,
-        tensor: tensor.tensor,
-        kind,
-        pages: pages[kind],
-      });
+      const bytes = await readPages(store, tensor, layer, kind, pages[kind]);
       const size = pageBytes(tensor, kind);
       for (const [i] of pages[kind].entries()) {
         const page = bytes.subarray(i * size, (i + 1) * size);
@@ -325,6 +321,9 @@ function checkState(
   const oldest = window === null ? 0 : Math.max(window.sinks, length - window.size);
   if (oldest < length && heldFrom(state.entries, length) > oldest)
     invalid('visible tokens are missing', heldFrom(state.entries, length), `at most ${oldest}`);
+  const seenForEver = Math.min(window?.sinks ?? 0, length);
+  const firstSeen = heldFrom(state.entries, seenForEver);
+  if (firstSeen > 0) invalid('sinks of the sliding window are missing', firstSeen, '0');
 }
 
 const SINK = 0;
@@ -409,11 +408,6 @@ function payloadBytes(header: Header, plan: Plan): number {
 
 function pageCount(counts: Header['pages'][number], kind: PageKind): number {
   return kind === 'packed' ? counts.packed.length : counts[kind];
-}
-
-function pageBytes(tensor: TensorPlan, kind: PageKind): number {
-  if (kind === 'packed') return tensor.layout?.pageBytes ?? 0;
-  return kind === 'window' ? tensor.windowPageBytes : tensor.statisticsPageBytes;
 }
 
 async function eachTensor(

@@ -5,6 +5,7 @@ import type { BlockStore } from '../backend.js';
 import { usedRanges } from '../plan/canonical.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import type { PagePool } from './page-pool.js';
+import { readPages } from './read-pages.js';
 import type { Sequence } from './sequence.js';
 import { type TensorState, tailStart, tokensHeld } from './tensor-state.js';
 
@@ -46,6 +47,7 @@ export interface CacheStats {
   readonly sequences: readonly SequenceStats[];
 }
 
+/** Everything as of the call: all reads are asked for at once, so that what happens meanwhile comes after them. */
 export async function collectStats(
   plan: Plan,
   store: BlockStore,
@@ -54,6 +56,7 @@ export async function collectStats(
 ): Promise<CacheStats> {
   const sum = { codes: 0, parameters: 0, outliers: 0, windows: 0, statistics: 0 };
   let live = 0;
+  const reads: Promise<void>[] = [];
   for (const layer of plan.layers) {
     for (const tensor of [layer.key, layer.value]) {
       const pool = pools[tensor.class] as PagePool;
@@ -64,20 +67,22 @@ export async function collectStats(
         pool.used('statistics') * tensor.statisticsPageBytes;
       sum.statistics += pool.used('statistics') * tensor.statisticsPageBytes;
       sum.windows += windowBytes(tensor, states);
-      await addPacked(store, tensor, layer.layer, states, sum);
+      reads.push(addPacked(store, tensor, layer.layer, states, sum));
     }
   }
-  const parts = sum.codes + sum.parameters + sum.outliers + sum.windows + sum.statistics;
   const allocated = store.allocatedBytes;
+  const counts = sequences.map((sequence) => ({
+    id: sequence.id,
+    length: sequence.length,
+    classes: plan.classes.map((pageClass, i) =>
+      countTensor(pageClass, sequence.states[i] as TensorState, sequence.length),
+    ),
+  }));
+  await Promise.all(reads);
+  const parts = sum.codes + sum.parameters + sum.outliers + sum.windows + sum.statistics;
   return {
     bytes: { ...sum, alignment: live - parts, live, free: allocated - live, allocated },
-    sequences: sequences.map((sequence) => ({
-      id: sequence.id,
-      length: sequence.length,
-      classes: plan.classes.map((pageClass, i) =>
-        countTensor(pageClass, sequence.states[i] as TensorState, sequence.length),
-      ),
-    })),
+    sequences: counts,
   };
 }
 
@@ -99,22 +104,19 @@ function countTensor(pageClass: PageClass, state: TensorState, length: number): 
   };
 }
 
-/** Bytes of the distinct f16 slots in use; slots of a page that sequences share count once. */
+/** Bytes of the distinct f16 slots in use; slots that sequences share count once. */
 function windowBytes(tensor: TensorPlan, states: readonly TensorState[]): number {
   const bytesPerToken = tensor.windowPageBytes / WINDOW_PAGE_TOKENS;
-  const ranges = new Map<number, { first: number; end: number }>();
+  const used = new Map<number, Uint8Array>();
   for (const state of states) {
     for (const { kind, page, slot, count } of state.entries) {
       if (kind !== 'window') continue;
-      const range = ranges.get(page) ?? { first: slot, end: slot };
-      ranges.set(page, {
-        first: Math.min(range.first, slot),
-        end: Math.max(range.end, slot + count),
-      });
+      const slots = used.get(page) ?? new Uint8Array(WINDOW_PAGE_TOKENS);
+      used.set(page, slots.fill(1, slot, slot + count));
     }
   }
   let tokens = 0;
-  for (const { first, end } of ranges.values()) tokens += end - first;
+  for (const slots of used.values()) for (const one of slots) tokens += one;
   return tokens * bytesPerToken;
 }
 
@@ -133,13 +135,13 @@ async function addPacked(
       if (kind === 'packed') valid.set(page, Math.max(valid.get(page) ?? 0, count));
     }
   }
-  const empty = new Uint8Array(0);
-  for (const [page, tokens] of valid) {
-    // Only outlier counts lie in the data; everything else follows from the layout.
-    const bytes =
-      layout.sparse === null
-        ? empty
-        : await store.readPages({ layer, tensor: tensor.tensor, kind: 'packed', pages: [page] });
-    for (const { part, first, end } of usedRanges(layout, bytes, tokens)) sum[part] += end - first;
+  // Only outlier counts lie in the data; everything else follows from the layout.
+  const pages = [...valid.keys()];
+  const size = layout.sparse === null ? 0 : layout.pageBytes;
+  const bytes =
+    size === 0 ? new Uint8Array(0) : await readPages(store, tensor, layer, 'packed', pages);
+  for (const [i, tokens] of [...valid.values()].entries()) {
+    const page = bytes.subarray(i * size, (i + 1) * size);
+    for (const { part, first, end } of usedRanges(layout, page, tokens)) sum[part] += end - first;
   }
 }

@@ -58,13 +58,14 @@ export class Step {
   /** @internal Made by `cache.step`. Plans everything; throws OUT_OF_PAGES before any work. */
   constructor(host: StepHost, entries: readonly StepEntry[]) {
     this.#host = host;
-    this.#entries = entries;
+    // A copy: callers reuse their entries for the next step while this one is open.
+    this.#entries = entries.map(({ sequence, tokens }) => ({ sequence, tokens }));
     this.#number = host.nextStep();
     let row = 0;
-    for (const [i, { sequence, tokens }] of entries.entries()) {
+    for (const [i, { sequence, tokens }] of this.#entries.entries()) {
       checkCount(`tokens of sequence ${i}`, tokens, 0);
       sequence.check('start a step');
-      if (entries.some((other, j) => j < i && other.sequence === sequence)) {
+      if (this.#entries.some((other, j) => j < i && other.sequence === sequence)) {
         throw new LowbitKvError('STEP_STATE', {
           message: 'a sequence appears twice in one step',
           value: sequence.id,
@@ -77,7 +78,7 @@ export class Step {
     }
     this.#newTokens = row;
     this.#plan();
-    for (const { sequence } of entries) sequence.inStep = true;
+    for (const { sequence } of this.#entries) sequence.inStep = true;
   }
 
   /** Rows of the K and V this step takes per layer. */
@@ -127,8 +128,8 @@ export class Step {
   }
 
   /**
-   * Hands over K and V of the new tokens of one layer, `[rows, kvHeads, headDim]`. Every layer once, in any order;
-   * device tensors must live until `commit`. Throws TENSOR_INVALID, NON_FINITE, OUTLIER_CAPACITY or STEP_STATE; the
+   * Hands over K and V of the new tokens of one layer, `[rows, kvHeads, headDim]`. Every layer once, in any order; host
+   * arrays may be reused afterwards, device tensors must live until `commit`. Throws TENSOR_INVALID, NON_FINITE, OUTLIER_CAPACITY or STEP_STATE; the
    * step is then abandoned and every sequence is as before.
    */
   append(layer: number, key: Tensor, value: Tensor): void {
@@ -167,6 +168,7 @@ export class Step {
    */
   attend(layer: number, query: Tensor, options: AttendOptions = {}): AttentionResult {
     this.#requireOpen('attend');
+    checkOptions('attend', options, ATTEND_OPTIONS);
     const layerPlan = this.#layer(layer);
     const input = this.#inputs[layer];
     if (input === undefined && this.#newTokens > 0) {
@@ -182,7 +184,6 @@ export class Step {
       options.queries,
     );
     checkQuery(query, layerPlan, sequences);
-    checkOptions('attend', options, ATTEND_OPTIONS);
     try {
       return this.#host.store.attend({
         step: this.#number,

@@ -254,9 +254,11 @@ function softmax(logits: Float64Array, rows: number, columns: number): RowSum[] 
     for (let i = start; i < start + columns; i++)
       if ((logits[i] as number) > maximum) maximum = logits[i] as number;
     let total = 0;
-    // Nothing visible: every logit is minus infinity, and minus infinity less itself is no number.
-    if (maximum === Number.NEGATIVE_INFINITY) logits.fill(0, start, start + columns);
-    else {
+    // Every logit is minus infinity (nothing is visible), whose difference is no number, or is no number itself.
+    if (maximum === Number.NEGATIVE_INFINITY) {
+      if (logits.subarray(start, start + columns).some(Number.isNaN)) total = Number.NaN;
+      logits.fill(0, start, start + columns);
+    } else {
       for (let i = start; i < start + columns; i++) {
         const weight = Math.exp((logits[i] as number) - maximum);
         logits[i] = weight;

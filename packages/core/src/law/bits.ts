@@ -56,9 +56,10 @@ export function unpackCodes(
   first: number,
 ): void {
   const mask = 2 ** bits - 1;
-  let bit = offset * 8 + skip * bits;
+  // Bits count from the row: those of a whole page can pass 2^32.
+  let bit = skip * bits;
   for (let i = 0; i < count; i++, bit += bits) {
-    const byte = bit >>> 3;
+    const byte = offset + (bit >>> 3);
     const word = (bytes[byte] as number) | ((bytes[byte + 1] ?? 0) << 8);
     codes[first + i] = (word >>> (bit & 7)) & mask;
   }

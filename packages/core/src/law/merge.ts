@@ -2,7 +2,7 @@
  * Merging partial attention over disjoint sets of tokens (devices, prefixes) by their log-sum-exp.
  */
 import { LowbitKvError } from '../errors.js';
-import { elementCount, f32Tensor, type HostTensor } from '../tensor.js';
+import { checkTensor, elementCount, f32Tensor, type HostTensor } from '../tensor.js';
 
 /** f32 output `[queries, queryHeads, valueHeadDim]` and natural log-sum-exp `[queries, queryHeads]`. */
 export interface PartialAttention {
@@ -22,12 +22,12 @@ export function mergeAttention(parts: readonly PartialAttention[]): PartialAtten
     });
   };
   if (first === undefined) return refuse('nothing to merge', parts.length, 'at least one part');
-  const rows = elementCount(first.logSumExp.shape);
-  const dim = rows === 0 ? 0 : first.output.data.length / rows;
-  for (const part of parts) {
-    const shapes = [part.output.shape, part.logSumExp.shape];
-    if (part.output.type !== 'f32' || part.logSumExp.type !== 'f32')
-      refuse('parts must be f32', [part.output.type, part.logSumExp.type], 'f32');
+  for (const { output, logSumExp } of parts) {
+    for (const tensor of [output, logSumExp]) {
+      if (!isF32(tensor))
+        refuse('parts must be f32 host tensors', tensor, 'what `read()` of an attention gives');
+    }
+    const shapes = [output.shape, logSumExp.shape];
     if (JSON.stringify(shapes) !== JSON.stringify([first.output.shape, first.logSumExp.shape])) {
       refuse(
         'parts differ in shape',
@@ -36,6 +36,15 @@ export function mergeAttention(parts: readonly PartialAttention[]): PartialAtten
       );
     }
   }
+  const { shape } = first.output;
+  if (shape.length !== 3)
+    refuse('wrong rank of an output', shape, '[queries, queryHeads, valueHeadDim]');
+  for (const { output, logSumExp } of parts) {
+    checkTensor('output', output, shape);
+    checkTensor('logSumExp', logSumExp, shape.slice(0, 2));
+  }
+  const rows = elementCount(first.logSumExp.shape);
+  const dim = shape[2] as number;
   const output = new Float32Array(first.output.data.length);
   const logSumExp = new Float32Array(rows).fill(Number.NEGATIVE_INFINITY);
   for (let row = 0; row < rows; row++) {
@@ -55,4 +64,8 @@ export function mergeAttention(parts: readonly PartialAttention[]): PartialAtten
     output: f32Tensor(output, first.output.shape),
     logSumExp: f32Tensor(logSumExp, first.logSumExp.shape),
   };
+}
+
+function isF32(tensor: HostTensor | undefined): boolean {
+  return tensor?.type === 'f32' && tensor.data instanceof Float32Array;
 }

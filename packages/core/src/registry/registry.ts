@@ -94,7 +94,7 @@ export class LowbitKv {
     plan: Plan,
     options: CreateCacheOptions & { readonly backend?: string },
   ): Promise<Cache> {
-    const { backend = 'reference', ...rest } = options;
+    const { backend = 'reference', ...rest } = options ?? {};
     return createCache(plan, this.backends.get(backend), rest);
   }
 }
@@ -102,6 +102,17 @@ export class LowbitKv {
 /** Registers schemes and backends. Throws SCHEME_INVALID, SPEC_VERSION_UNSUPPORTED, *_DUPLICATE or BACKEND_INVALID. */
 export function createLowbitKv(options: LowbitKvOptions = {}): LowbitKv {
   checkOptions('createLowbitKv', options, ['schemes', 'backends']);
+  for (const field of ['schemes', 'backends'] as const) {
+    const list: unknown = options[field];
+    if (list === undefined || Array.isArray(list)) continue;
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: `${field} must be an array`,
+      value: list,
+      valid: 'an array; one entry is an array too',
+      next: `Write ${field}: [...].`,
+      where: { field },
+    });
+  }
   const container = new Container();
   container.bind(SchemeRegistry).toSelf().inSingletonScope();
   container.bind(BackendRegistry).toSelf().inSingletonScope();

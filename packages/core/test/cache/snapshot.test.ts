@@ -275,6 +275,12 @@ describe('headers that lie, with a right checksum', () => {
           state.entries.splice(0, state.entries.length - 1);
       },
     },
+    'a window without its sinks': {
+      plan: 'sliding window',
+      lie: (h) => {
+        for (const state of h.sequences[0]?.states ?? []) state.entries.splice(0, 1);
+      },
+    },
     'an unknown field': { plan: 'token keys', lie: (h) => Object.assign(h, { extra: 1 }) },
     'a number that is none': { plan: 'token keys', lie: (h) => (entry(h, 0).count = 1.5) },
   };

@@ -71,3 +71,12 @@ it('is the words of the specification', () => {
   straddling[21] = 5;
   expect(words(straddling, 3)).toEqual([0xc0000000, 0x80000001, 0x00000002]);
 });
+
+it('unpacks from beyond 2^32 bits into a page', () => {
+  const offset = 2 ** 29 + 8;
+  const bytes = new Uint8Array(offset + 2);
+  bytes.set([0xab, 0xcd], offset);
+  const codes = new Uint8Array(3);
+  unpackCodes(bytes, offset, 1, 3, 4, codes, 0);
+  expect([...codes]).toEqual([0xa, 0xd, 0xc]);
+});

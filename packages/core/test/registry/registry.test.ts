@@ -23,6 +23,22 @@ function refusal(act: () => unknown): LowbitKvError {
 }
 
 describe('createLowbitKv', () => {
+  it('refuses what is no list, no backend, or no options, by name', async () => {
+    for (const field of ['schemes', 'backends']) {
+      const error = refusal(() => createLowbitKv({ [field]: tokenKeys() } as never));
+      expect(error).toMatchObject({ code: 'OPTION_INVALID', where: { field } });
+      expect(error.next).toContain('[...]');
+    }
+    const empty = refusal(() => createLowbitKv({ backends: [{} as Backend] }));
+    expect(empty.code).toBe('BACKEND_INVALID');
+    const kv = createLowbitKv({ schemes: [tokenKeys()] });
+    const plan = kv.plan('token-keys-4bit', GEOMETRY);
+    await expect(kv.createCache(plan, undefined as never)).rejects.toMatchObject({
+      code: 'OPTION_INVALID',
+      where: { field: 'capacity' },
+    });
+  });
+
   it('registers schemes and backends, flattens arrays and skips what is switched off', async () => {
     const kv = createLowbitKv({
       schemes: [tokenKeys(), [channelKeys(), scheme()], false, null, undefined],
