@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openSafetensors, SAFETENSORS_HEADER_LIMIT } from '../src/index.js';
+import { cpuTime } from './support/cpu-time.js';
 import { refusal } from './support/failures.js';
 import { bytesOf, rawFile } from './support/safetensors-bytes.js';
 import { temporaryFolder } from './support/temporary-folder.js';
@@ -61,9 +62,9 @@ it('refuses a header above 100 MB that the file does hold, and names the limit',
   await handle.truncate(8 + 132_095_296);
   await handle.close();
   const memoryBefore = process.memoryUsage().arrayBuffers;
-  const start = performance.now();
+  const start = cpuTime();
   const error = await refusal(openSafetensors(path), 'SAFETENSORS_INVALID');
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(cpuTime() - start).toBeLessThan(1000);
   expect(process.memoryUsage().arrayBuffers - memoryBefore).toBeLessThan(1e6);
   expect(error.message).toContain('100000000');
   expect(error.value).toBe(132_095_296n);
@@ -88,17 +89,17 @@ it.each([
   const header = Buffer.alloc(20e6, byte);
   header.write(start, 'latin1');
   const file = rawFile(header);
-  const begun = performance.now();
+  const begun = cpuTime();
   const error = await refusal(openSafetensors(file), 'SAFETENSORS_INVALID');
-  expect(performance.now() - begun).toBeLessThan(1000);
+  expect(cpuTime() - begun).toBeLessThan(1000);
   expect(error.message).toMatch(says);
 });
 
 it('keeps the message short for a name of 20 MB', async () => {
   const name = new Uint8Array(20e6).fill(0x61);
   const header = Buffer.concat([Buffer.from('{"'), name, Buffer.from('":7}')]);
-  const start = performance.now();
+  const start = cpuTime();
   const error = await refusal(openSafetensors(rawFile(header)), 'SAFETENSORS_INVALID');
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(cpuTime() - start).toBeLessThan(1000);
   expect(error.message.length).toBeLessThan(1000);
 });
