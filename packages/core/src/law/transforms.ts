@@ -4,6 +4,7 @@
  * Packing applies them in order, in f32 with one rounding per operation. Attention applies what cancels them: on the query
  * for keys, on the weighted sum of packed values for values, in float64.
  */
+import { LowbitKvError } from '../errors.js';
 import { f16DecodeTable } from '../float16.js';
 import type { TensorPlan } from '../plan/plan.js';
 
@@ -34,6 +35,16 @@ export class Transforms {
     };
     const steps = (plan.scheme.transforms ?? []).map((transform): Step => {
       if (transform.kind === 'hadamard') return { kind: 'hadamard' };
+      // Only a backend that executes more than the law says it supports can come here.
+      if (transform.scope === 'model') {
+        throw new LowbitKvError('PLAN_REFUSED', {
+          message: `a calibrated ${transform.kind} is not executed`,
+          value: transform.kind,
+          valid: 'transforms measured on the sequence, and rotations',
+          next: 'Ask `unexecutedFeatures` before executing a plan.',
+          where: { tensor: plan.tensor },
+        });
+      }
       const values = measured();
       if (transform.kind === 'channelMean') return { kind: 'mean', means: values };
       return { kind: 'scale', reciprocals: values, factors: values.map((r) => 1 / r) };

@@ -185,3 +185,12 @@ it('transforms measured on different tokens are refused', () => {
   const other: Transform = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 8 };
   expect(() => createPlan(schemeOf([SCALE, other]), geometry)).toThrow(/same tokens/);
 });
+
+it('calibrated transforms are refused, never read as something else', () => {
+  const order: Transform = { kind: 'channelOrder', scope: 'model' };
+  const plan = createPlan(schemeOf([HADAMARD]), geometry).layers[0]!.key;
+  const calibrated = { ...plan, scheme: { ...plan.scheme, transforms: [order] } as never };
+  expect(() => Transforms.of(calibrated, new Uint16Array(width))).toThrow(
+    /PLAN_REFUSED: a calibrated channelOrder/,
+  );
+});
