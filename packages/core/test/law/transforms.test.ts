@@ -8,6 +8,8 @@ import { createLowbitKv } from '../../src/registry/registry.js';
 import type { QuantizedTensorScheme, Scheme, Transform } from '../../src/scheme.js';
 import { f16Tensor, f32Tensor } from '../../src/tensor.js';
 import { lcgNormal, nmse, referenceAttention } from '../../src/testing/index.js';
+import { hex } from './support.js';
+import { bitsOf, floatsOf, lawVectors } from './vectors.js';
 
 const STATISTICS = 40;
 const SCALE: Transform = {
@@ -192,5 +194,27 @@ it('calibrated transforms are refused, never read as something else', () => {
   const calibrated = { ...plan, scheme: { ...plan.scheme, transforms: [order] } as never };
   expect(() => Transforms.of(calibrated, new Uint16Array(width))).toThrow(
     /PLAN_REFUSED: a calibrated channelOrder/,
+  );
+});
+
+describe('vectors of the independent program', () => {
+  it.each(lawVectors.transforms.map((row) => [row.chain.join(', '), row] as const))(
+    '%s',
+    (_name, row) => {
+      const steps = { mean: MEAN, scale: SCALE, hadamard: HADAMARD };
+      const scheme = schemeOf(row.chain.map((step) => steps[step]));
+      const eight = { groups: { along: 'channels', size: 8 } } as const;
+      const sized = { ...scheme, key: { ...scheme.key, ...eight }, value: { bits: 16 } } as Scheme;
+      const plan = createPlan(sized, { ...geometry, kvHeads: 1, keyHeadDim: 8 }).layers[0]!.key;
+      const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
+      const page = measureStatistics(plan, tokens);
+      expect([...page]).toEqual(row.statistics.flat().map(hex));
+      const chain = Transforms.of(plan, page)!;
+      const values = decodeF16(tokens);
+      for (let at = 0; at < values.length; at += 8) chain.apply(values, at, 0);
+      // By value: the sign of a zero may differ.
+      const expected = row.transformed.flatMap((line) => [...floatsOf(line)]);
+      expect(Array.from(values, (x) => x + 0)).toEqual(expected.map((x) => x + 0));
+    },
   );
 });

@@ -45,6 +45,12 @@ export const lawVectors = read('law-vectors.json') as {
     parameters: Readonly<Record<string, string>>;
     decoded: readonly string[];
   }[];
+  readonly transforms: readonly {
+    chain: readonly ('mean' | 'scale' | 'hadamard')[];
+    tokens: readonly (readonly string[])[];
+    statistics: readonly (readonly string[])[];
+    transformed: readonly (readonly string[])[];
+  }[];
   readonly channelScale: readonly {
     name: string;
     clamp: readonly [number, number];
