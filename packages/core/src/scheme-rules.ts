@@ -12,6 +12,13 @@ import type { SchemeData } from './scheme-schema.js';
 
 type Refuse = (part: string, value: unknown, valid: string) => never;
 
+/** What a transform of scope `model` takes from the calibration. */
+const CALIBRATED_BY = {
+  tensorScale: 'tensorFactor',
+  channelScale: 'channelFactors',
+  channelMean: 'channelMeans',
+  channelOrder: 'channelOrder',
+} as const;
 const CLAMP_LOWEST = 2 ** -14;
 const CLAMP_HIGHEST = 2 ** 14;
 
@@ -96,23 +103,50 @@ function checkGroups({ groups, window, outliers }: QuantizedTensorScheme, refuse
 }
 
 function checkQuantizer(spec: QuantizedTensorScheme, refuse: Refuse): void {
-  const { quantizer, bits, parameters, outliers } = spec;
+  const { quantizer, bits, outliers } = spec;
   const { mode, codes } = quantizer;
-  if (mode !== 'symmetric' && parameters.zero === undefined)
-    refuse('parameters.zero', undefined, `a type, because ${mode} groups store a zero`);
-  if (mode === 'symmetric' && parameters.zero !== undefined)
-    refuse('parameters.zero', parameters.zero, 'absent: symmetric groups store no zero');
+  checkParameters(spec, refuse);
   if (codes === 'signmag' && bits < 2) refuse('bits', bits, 'at least 2 for sign and magnitude');
   if (mode === 'hybrid' && quantizer.asymmetricBits > bits)
     refuse('quantizer.asymmetricBits', quantizer.asymmetricBits, `at most bits = ${bits}`);
-  if (typeof codes === 'object' && codes.levels.length > 2 ** bits)
-    refuse('quantizer.codes.levels', codes.levels.length, `at most 2^bits = ${2 ** bits} levels`);
   if (codes === 'midRise' && outliers?.kind !== 'bands')
     refuse('quantizer.codes', 'midRise', 'only together with outlier bands');
-  if (typeof codes === 'object') checkLevels(codes, refuse);
+  if (typeof codes === 'object') checkLevels(codes, spec, refuse);
 }
 
-function checkLevels({ levels, scaledBy }: LevelTable, refuse: Refuse): void {
+/** Types a parameter can have: a sign needs f16 or f32, a power of two has none and no zero beside it. */
+function checkParameters({ quantizer, parameters }: QuantizedTensorScheme, refuse: Refuse): void {
+  const { mode, codes } = quantizer;
+  const { scale, zero } = parameters;
+  const unscaled = mode === 'codec' || (typeof codes === 'object' && codes.scaledBy === 'none');
+  if (unscaled && scale !== undefined)
+    refuse('parameters.scale', scale, 'absent: these groups store no scale');
+  if (!unscaled && scale === undefined)
+    refuse('parameters.scale', scale, 'a type, because groups store a scale');
+  const hasZero = mode === 'asymmetric' || mode === 'hybrid';
+  if (hasZero && zero === undefined)
+    refuse('parameters.zero', undefined, `a type, because ${mode} groups store a zero`);
+  if (!hasZero && zero !== undefined)
+    refuse('parameters.zero', zero, `absent: ${mode} groups store no zero`);
+  const signed = mode === 'hybrid' || codes === 'fullSigned';
+  if (signed && (scale === 'e4m3' || scale === 'e8m0'))
+    refuse('parameters.scale', scale, 'f16 or f32: the scale carries a sign');
+  if (mode === 'asymmetric' && scale === 'e8m0')
+    refuse('parameters.scale', scale, 'f16, f32 or e4m3, where groups store a zero');
+}
+
+function checkLevels(
+  { levels, scaledBy }: LevelTable,
+  { bits, quantizer }: QuantizedTensorScheme,
+  refuse: Refuse,
+): void {
+  if (quantizer.mode === 'asymmetric' && scaledBy !== 'absoluteMaximum')
+    refuse('quantizer.codes.scaledBy', scaledBy, 'absoluteMaximum, where groups store a zero');
+  if (levels === 'calibrated') return;
+  if (levels.length > 2 ** bits)
+    refuse('quantizer.codes.levels', levels.length, `at most 2^bits = ${2 ** bits} levels`);
+  if (quantizer.mode === 'asymmetric' && levels[0] !== 0)
+    refuse('quantizer.codes.levels', levels, 'levels that begin with 0, where groups store a zero');
   const rounded = levels.map(Math.fround);
   const at = rounded.findIndex((level, i) => i > 0 && level <= (rounded[i - 1] as number));
   if (at >= 0 || !rounded.every(Number.isFinite))
@@ -154,7 +188,7 @@ function checkCalibration(
       refuseField(label, 'calibration', calibration, `offline with ${[...needed].join(' and ')}`);
   }
   for (const value of measured) {
-    if (value !== 'levels' && !needed.has(value))
+    if (!needed.has(value))
       refuseField(label, 'calibration.values', measured, `no ${value}: nothing uses them`);
   }
   if (calibration.kind !== 'offline' && usesStatistics !== (calibration.kind === 'prefill')) {
@@ -172,12 +206,11 @@ function checkCalibration(
 /** What a tensor takes from offline calibration. */
 function calibratedValues({ outliers, transforms, quantizer }: QuantizedTensorScheme) {
   const values: CalibrationValue[] = outliers?.kind === 'bands' ? ['thresholds'] : [];
-  if (typeof quantizer.codes === 'object' && quantizer.codes.scaledBy === 'calibrated')
+  if (typeof quantizer.codes === 'object' && quantizer.codes.levels === 'calibrated')
     values.push('levels');
   for (const step of transforms ?? []) {
     if (!('scope' in step) || step.scope !== 'model') continue;
-    if (step.kind === 'channelScale') values.push('channelFactors');
-    else values.push(step.kind === 'channelMean' ? 'channelMeans' : 'channelOrder');
+    values.push(CALIBRATED_BY[step.kind]);
   }
   return values;
 }

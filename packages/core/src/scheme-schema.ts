@@ -10,14 +10,17 @@ import { parseOrThrow } from './validate.js';
 const count = z.int().min(0);
 const positive = z.int().min(1);
 
+/** Lower-case words joined by hyphens. */
+const words = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+
 const groups = z.discriminatedUnion('along', [
   z.strictObject({ along: z.literal(['tokens', 'channels']), size: positive }),
   z.strictObject({ along: z.literal('vector'), scope: z.literal(['head', 'allHeads']) }),
 ]);
 
 const levelTable = z.strictObject({
-  levels: z.array(z.number()).min(2).max(256).readonly(),
-  scaledBy: z.literal(['absoluteMaximum', 'rootMeanSquare', 'calibrated']),
+  levels: z.union([z.array(z.number()).min(2).max(256).readonly(), z.literal('calibrated')]),
+  scaledBy: z.literal(['absoluteMaximum', 'rootMeanSquare', 'none']),
 });
 
 const quantizer = z.discriminatedUnion('mode', [
@@ -35,6 +38,12 @@ const quantizer = z.discriminatedUnion('mode', [
     asymmetricBits: z.int().min(1).max(8),
     norm: z.literal('l1'),
     tie: z.literal(['symmetric', 'asymmetric']),
+  }),
+  z.strictObject({
+    mode: z.literal('codec'),
+    codes: z.string().regex(words, 'lower-case words joined by hyphens'),
+    version: positive,
+    groupBytes: positive,
   }),
 ]);
 
@@ -55,11 +64,20 @@ const outliers = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('top'),
     count: positive,
-    storage: z.strictObject({ format: z.literal('csr16') }),
+    storage: z.strictObject({ format: z.literal('list') }),
   }),
 ]);
 
 const transform = z.discriminatedUnion('kind', [
+  z.discriminatedUnion('scope', [
+    z.strictObject({ kind: z.literal('tensorScale'), scope: z.literal('model') }),
+    z.strictObject({
+      kind: z.literal('tensorScale'),
+      scope: z.literal('sequence'),
+      statisticsTokens: positive,
+      largest: z.number().positive(),
+    }),
+  ]),
   z.discriminatedUnion('scope', [
     z.strictObject({ kind: z.literal('channelScale'), scope: z.literal('model') }),
     z.strictObject({
@@ -77,17 +95,21 @@ const transform = z.discriminatedUnion('kind', [
       kind: z.literal('channelMean'),
       scope: z.literal('sequence'),
       statisticsTokens: positive,
+      minimumOffset: z.number().min(0).optional(),
     }),
   ]),
   z.strictObject({ kind: z.literal('channelOrder'), scope: z.literal('model') }),
-  z.strictObject({ kind: z.literal('hadamard') }),
+  z.strictObject({ kind: z.literal('hadamard'), seed: z.uint32().optional() }),
 ]);
 
 const quantizedTensor = z.strictObject({
   bits: z.literal([1, 2, 3, 4, 8]),
   groups,
   quantizer,
-  parameters: z.strictObject({ scale: parameterType, zero: parameterType.optional() }),
+  parameters: z.strictObject({
+    scale: parameterType.optional(),
+    zero: z.literal(['f16', 'f32']).optional(),
+  }),
   window: z.strictObject({ recent: count, flush: positive }),
   outliers: outliers.optional(),
   transforms: z.array(transform).readonly().optional(),
@@ -105,7 +127,16 @@ const calibrationNeed = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('offline'),
     values: z
-      .array(z.literal(['thresholds', 'levels', 'channelFactors', 'channelMeans', 'channelOrder']))
+      .array(
+        z.literal([
+          'thresholds',
+          'levels',
+          'tensorFactor',
+          'channelFactors',
+          'channelMeans',
+          'channelOrder',
+        ]),
+      )
       .min(1)
       .readonly(),
   }),
@@ -113,10 +144,7 @@ const calibrationNeed = z.discriminatedUnion('kind', [
 
 const schemeData = z.strictObject({
   specVersion: z.literal(1),
-  id: z
-    .string()
-    .max(64)
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'lower-case words joined by hyphens'),
+  id: z.string().max(64).regex(words, 'lower-case words joined by hyphens'),
   title: z.string().min(1),
   references: z.array(z.string()).readonly().optional(),
   compat: z.string().min(1).optional(),
@@ -164,6 +192,7 @@ function tensorCalibration() {
       })
       .optional(),
     levels: z.array(z.number()).readonly().optional(),
+    tensorFactor: z.number().optional(),
     channelFactors: perChannel.optional(),
     channelMeans: perChannel.optional(),
     channelOrder: perChannel.optional(),

@@ -2,15 +2,17 @@
  * The scheme contract: a KV-cache quantization scheme is one frozen plain object.
  *
  * Guarantees
- * - Everything but `calibrate` is JSON: a scheme serialises, and its fingerprint goes into every snapshot and report.
+ * - Everything but `calibrate` and `codecs` is JSON: a scheme serialises, and its fingerprint goes into every snapshot and
+ *   report.
  * - Keys and values are declared separately; nothing is shared between them but sinks and the moment of packing.
  * - One decode rule covers every code set: `value = scale(group) * level(code) + zero(group)`, shifted by its band and
- *   seen through the inverse of its transforms. Bit-exact arithmetic: docs/law.md.
+ *   seen through the inverse of its transforms. Bit-exact arithmetic: docs/law.md. What the rule cannot say is a codec.
  * - What a backend cannot execute it refuses with a reason before anything runs; no field is ever ignored.
  *
  * Words: a *token* is one position of a sequence; a *channel* is one of the `headDim` entries of a head;
  * a *group* is a run of elements that share parameters.
  */
+import type { GroupCodec } from './codec.js';
 
 export interface Scheme {
   readonly specVersion: 1;
@@ -19,7 +21,7 @@ export interface Scheme {
   readonly title: string;
   /** Papers and code this follows, for example `arXiv:2402.02750`. */
   readonly references?: readonly string[];
-  /** Names the authors' arithmetic that is reproduced instead of the law, for example `fp16`. Absent: the law. */
+  /** Names the authors' code that this reproduces, codes and parameters included, for example `kivi-fp16`. A label. */
   readonly compat?: string;
   /** The first tokens of a sequence that stay f16 for ever. */
   readonly sinks: number;
@@ -34,16 +36,20 @@ export interface Scheme {
   readonly calibrate?: (
     samples: AsyncIterable<CalibrationSample>,
   ) => Promise<readonly LayerCalibration[]>;
+  /** The codecs that `quantizer.mode: 'codec'` names. Not part of the serialised scheme. */
+  readonly codecs?: readonly GroupCodec[];
 }
 
 /** How one tensor (keys or values) is stored. `bits: 16` keeps f16 and takes no other field. */
 export type TensorScheme = { readonly bits: 16 } | QuantizedTensorScheme;
 
 export interface QuantizedTensorScheme {
+  /** Width of a code. With a codec: its nominal width, told to readers only. */
   readonly bits: 1 | 2 | 3 | 4 | 8;
   readonly groups: GroupScheme;
   readonly quantizer: Quantizer;
-  readonly parameters: { readonly scale: ParameterType; readonly zero?: ParameterType };
+  /** `scale` is absent where groups store none: tables scaled by `none`, and codecs. `zero` only where there is one. */
+  readonly parameters: { readonly scale?: ParameterType; readonly zero?: 'f16' | 'f32' };
   /** After every step at least the `recent` newest tokens are f16 (once there are that many); `flush` are packed at once. */
   readonly window: { readonly recent: number; readonly flush: number };
   readonly outliers?: OutlierBands | TopOutliers;
@@ -66,7 +72,8 @@ export type GroupScheme =
  * `full` is two's complement with scale max|x| / 2^(bits-1), `fullSigned` puts the largest magnitude on the most negative
  * code by a signed scale, `midRise` is sign and magnitude with levels in the middle of their cells.
  * `hybrid`: per group, symmetric or asymmetric (at `asymmetricBits`) by the smaller error; the sign bit of the scale
- * says which (1 = asymmetric). A level table lists the real values of the codes before scaling.
+ * says which (1 = asymmetric). A level table lists the real values of the codes before scaling; with a zero its first
+ * level is 0. `codec`: encode and decode of a group are functions of the scheme; its bytes replace codes and parameters.
  */
 export type Quantizer =
   | { readonly mode: 'asymmetric'; readonly codes: 'uniform' | LevelTable }
@@ -80,14 +87,27 @@ export type Quantizer =
       readonly asymmetricBits: number;
       readonly norm: 'l1';
       readonly tie: 'symmetric' | 'asymmetric';
+    }
+  | {
+      readonly mode: 'codec';
+      /** Id of the codec. */
+      readonly codes: string;
+      readonly version: number;
+      /** Bytes of one encoded group. */
+      readonly groupBytes: number;
     };
 
 export interface LevelTable {
-  readonly levels: readonly number[];
-  /** What the scale of a group is: largest magnitude, root mean square, or a calibrated constant. */
-  readonly scaledBy: 'absoluteMaximum' | 'rootMeanSquare' | 'calibrated';
+  /** Rising, at most 2^bits; `calibrated`: each layer and tensor has its own from offline calibration. */
+  readonly levels: readonly number[] | 'calibrated';
+  /**
+   * What the scale of a group is: its largest magnitude (with a zero: its range) over the largest level, its root mean
+   * square, or `none`: no scale is stored and the levels are the values that transforms left.
+   */
+  readonly scaledBy: 'absoluteMaximum' | 'rootMeanSquare' | 'none';
 }
 
+/** `e4m3` is OCP FP8 E4M3 (largest 448), `e8m0` a power of two (OCP MX v1.0). Both only for scales without a sign. */
 export type ParameterType = 'f16' | 'f32' | 'e4m3' | 'e8m0';
 
 /**
@@ -107,14 +127,30 @@ export interface OutlierBands {
   readonly storage: { readonly format: 'coo64' | 'bitmap64'; readonly reserve: number };
 }
 
-/** The `count` largest magnitudes of each vector stay f16 in a sparse list (KVQuant). */
+/**
+ * The `count` largest magnitudes of each token of a head, after the transforms, stay f16 beside the codes (KVQuant): a
+ * fixed list of values and channels per token. Groups are measured without them.
+ */
 export interface TopOutliers {
   readonly kind: 'top';
   readonly count: number;
-  readonly storage: { readonly format: 'csr16' };
+  readonly storage: { readonly format: 'list' };
 }
 
-export type Transform = ChannelScale | ChannelMean | ChannelOrder | Hadamard;
+export type Transform = TensorScale | ChannelScale | ChannelMean | ChannelOrder | Hadamard;
+
+/**
+ * Divides everything by one factor. Scope `sequence`: the largest magnitude over all heads of the first
+ * `statisticsTokens` tokens after the sinks becomes `largest` (NVFP4, FP8). Scope `model`: from offline calibration.
+ */
+export type TensorScale =
+  | { readonly kind: 'tensorScale'; readonly scope: 'model' }
+  | {
+      readonly kind: 'tensorScale';
+      readonly scope: 'sequence';
+      readonly statisticsTokens: number;
+      readonly largest: number;
+    };
 
 /**
  * Divides each channel by a factor n. Scope `sequence` (InnerQ): n = sqrt(max |x|) over the first `statisticsTokens`
@@ -136,7 +172,13 @@ export type ChannelScale =
 /** Subtracts a mean per channel: of the first `statisticsTokens` tokens after the sinks, or calibrated. */
 export type ChannelMean =
   | { readonly kind: 'channelMean'; readonly scope: 'model' }
-  | { readonly kind: 'channelMean'; readonly scope: 'sequence'; readonly statisticsTokens: number };
+  | {
+      readonly kind: 'channelMean';
+      readonly scope: 'sequence';
+      readonly statisticsTokens: number;
+      /** A channel keeps mean 0 unless |mean| is at least this multiple of its mean absolute deviation. Default 0. */
+      readonly minimumOffset?: number;
+    };
 
 /** Permutes the channels of a head by a calibrated order, so that groups hold alike channels. */
 export interface ChannelOrder {
@@ -144,9 +186,11 @@ export interface ChannelOrder {
   readonly scope: 'model';
 }
 
-/** Orthonormal Hadamard rotation over the channels of a head (a power of two). */
+/** Orthonormal Hadamard rotation over the channels of a head (a power of two), after a sign per channel drawn from `seed`. */
 export interface Hadamard {
   readonly kind: 'hadamard';
+  /** 0 to 2^32 - 1. Absent: no signs. */
+  readonly seed?: number;
 }
 
 /** Replaces the tensor schemes of some layers (negative numbers count from the last) and, optionally, some kv heads. */
@@ -189,9 +233,12 @@ export interface TensorCalibration {
     readonly innerHigh: number;
   };
   readonly levels?: readonly number[];
-  /** `[kvHeads][headDim]`. */
+  /** Everything is divided by it. */
+  readonly tensorFactor?: number;
+  /** `[kvHeads][headDim]`; channels are divided by them. */
   readonly channelFactors?: readonly (readonly number[])[];
   readonly channelMeans?: readonly (readonly number[])[];
+  /** Channel c of the result is channel `order[c]` of the token. */
   readonly channelOrder?: readonly (readonly number[])[];
 }
 

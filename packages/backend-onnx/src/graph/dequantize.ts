@@ -85,7 +85,10 @@ function applyParameters(
     return o.add(product, f16Values(o, bitsOf('zero')));
   }
   if (typeof quantizer.codes === 'object') {
-    const table = o.graph.constant('float32', quantizer.codes.levels.map(Math.fround));
+    const table = o.graph.constant(
+      'float32',
+      (quantizer.codes.levels as readonly number[]).map(Math.fround),
+    );
     const inputs = [table, o.cast(codes, 'int32')];
     return o.multiply(
       o.graph.node('Gather', 'float32', inputs, { axis: 0 }),

@@ -96,7 +96,7 @@ function quantizeLevels(
   size: number,
   { levels, scaledBy }: LevelTable,
 ): { readonly codes: Value; readonly scale: Value } {
-  const exact = levels.map(Math.fround);
+  const exact = (levels as readonly number[]).map(Math.fround);
   const numbers = o.select(o.isNaN(values), 0, values);
   const scale =
     scaledBy === 'rootMeanSquare'

@@ -58,7 +58,7 @@ function boundOf({ bits, quantizer }: QuantizedTensorScheme, low: number, high: 
       ? stepBound(largest / (2 ** (bits - 1) - 1), bits, 0.5)
       : // The value opposite to the most negative code is clipped by one step.
         stepBound(largest / 2 ** (bits - 1), bits, 1);
-  if (quantizer.mode === 'symmetric') return symmetric;
+  if (quantizer.mode !== 'hybrid') return symmetric;
   const { asymmetricBits } = quantizer;
   return Math.max(
     symmetric,

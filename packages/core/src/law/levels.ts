@@ -9,9 +9,9 @@ import type { LevelTable } from '../scheme.js';
 import { pairwiseSum } from './hybrid.js';
 import { scaleBits } from './scale.js';
 
-/** f32 levels of a table, rising. */
+/** f32 levels of a table, rising. A plan holds calibrated tables resolved. */
 export function levelsOf(table: LevelTable): Float32Array {
-  return Float32Array.from(table.levels);
+  return Float32Array.from(table.levels as readonly number[]);
 }
 
 /** f32 middles between neighbouring levels. */

@@ -7,8 +7,6 @@ import type { TensorScheme } from '../scheme.js';
 /** One reason per field that is not executed; empty when the whole plan is. */
 export function unexecutedFeatures(plan: Plan): string[] {
   const reasons = new Set<string>();
-  if (plan.scheme.compat !== undefined)
-    reasons.add(`the arithmetic ${plan.scheme.compat} is not executed yet`);
   for (const layer of plan.layers) {
     for (const tensor of ['key', 'value'] as const) {
       for (const reason of unexecutedTensor(layer[tensor].scheme))
@@ -24,14 +22,22 @@ function unexecutedTensor(scheme: TensorScheme): string[] {
   const { codes, mode } = scheme.quantizer;
   if (typeof codes === 'object' && mode === 'asymmetric')
     reasons.push('level tables with a zero are not executed yet');
-  if (typeof codes === 'object' && codes.scaledBy === 'calibrated')
-    reasons.push('level tables with a calibrated scale are not executed yet');
+  if (typeof codes === 'object' && codes.levels === 'calibrated')
+    reasons.push('calibrated level tables are not executed yet');
+  if (typeof codes === 'object' && codes.scaledBy === 'none')
+    reasons.push('level tables without a scale are not executed yet');
+  if (mode === 'codec') reasons.push('codecs are not executed yet');
   for (const [name, type] of Object.entries(scheme.parameters)) {
     if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
   }
   for (const transform of scheme.transforms ?? []) {
     if ('scope' in transform && transform.scope === 'model')
       reasons.push(`a calibrated ${transform.kind} is not executed yet`);
+    if (transform.kind === 'tensorScale') reasons.push('tensor scales are not executed yet');
+    if (transform.kind === 'channelMean' && 'minimumOffset' in transform)
+      reasons.push('channel means with a smallest offset are not executed yet');
+    if (transform.kind === 'hadamard' && transform.seed !== undefined)
+      reasons.push('rotations with signs are not executed yet');
   }
   if (scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding are not executed yet');

@@ -124,7 +124,7 @@ export function layoutBlock(
 
   let sharedEnd = 0;
   const parameters = parameterNames(scheme).map((name): ParameterPlane => {
-    const type = name === 'zero' ? (scheme.parameters.zero ?? 'f16') : scheme.parameters.scale;
+    const type = (name === 'zero' ? scheme.parameters.zero : scheme.parameters.scale) ?? 'f16';
     const offset = shared ? sharedEnd : end;
     const next = align(offset + groupsPerBlock * PARAMETER_BYTES[type], PLANE_ALIGNMENT);
     if (shared) sharedEnd = next;
@@ -177,6 +177,7 @@ export function parameterNames(scheme: QuantizedTensorScheme): readonly Paramete
       ? ['middleMaximum', ...outliers]
       : ['middleMinimum', 'middleStep', ...outliers];
   }
+  if (scheme.parameters.scale === undefined) return [];
   return scheme.quantizer.mode === 'symmetric' ? ['scale'] : ['scale', 'zero'];
 }
 

@@ -40,7 +40,7 @@ export function paperBitsPerElement(scheme: TensorScheme, shape: PaperShape): nu
       next: 'Leave the outliers out, or count them yourself.',
     });
   }
-  const types = [parameters.scale, ...(parameters.zero === undefined ? [] : [parameters.zero])];
+  const types = [parameters.scale, parameters.zero].filter((type) => type !== undefined);
   const parameterBits = types.reduce((sum, type) => sum + 8 * PARAMETER_BYTES[type], 0);
   return bits + parameterBits / (groups.along === 'vector' ? vectorWidth : groups.size);
 }

@@ -252,6 +252,14 @@ function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): nu
 }
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
+  if (spec.quantizer.mode === 'codec') {
+    throw new LowbitKvError('PLAN_REFUSED', {
+      message: 'codecs have no block layout yet',
+      value: spec.quantizer.codes,
+      valid: ['asymmetric', 'symmetric', 'hybrid'],
+      next: 'Express the scheme by a level table.',
+    });
+  }
   const format = spec.outliers?.storage.format;
   if (format === undefined || format === 'coo64') return;
   throw new LowbitKvError('PLAN_REFUSED', {

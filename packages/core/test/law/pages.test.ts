@@ -60,7 +60,7 @@ function directly(plan: PackedTensorPlan, values: Float32Array, count: number): 
         quantizer.mode === 'asymmetric' || (quantizer.mode === 'hybrid' && (stored & 0x8000) !== 0);
       if (unsigned) return code * f16ToF32(stored & 0x7fff) + zero;
       if (typeof quantizer.codes === 'object')
-        return Math.fround(quantizer.codes.levels[code]!) * f16ToF32(stored) + 0;
+        return Math.fround((quantizer.codes.levels as number[])[code]!) * f16ToF32(stored) + 0;
       // No -0 when a negative scale meets code 0.
       return signedCode(code, bits) * f16ToF32(stored) + 0;
     });

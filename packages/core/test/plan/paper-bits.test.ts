@@ -26,9 +26,9 @@ test.each<[string, TensorScheme, number]>([
     'small parameters',
     {
       ...affine(4, { along: 'channels', size: 32 }),
-      parameters: { scale: 'e8m0', zero: 'e4m3' },
+      parameters: { scale: 'e8m0', zero: 'f16' },
     },
-    4.5,
+    4.75,
   ],
 ])('%s', (_name, scheme, bits) => {
   expect(paperBitsPerElement(scheme, shape)).toBe(bits);
@@ -54,7 +54,7 @@ describe('outliers', () => {
   test('sparse f16 outliers are refused', () => {
     const top: QuantizedTensorScheme = {
       ...affine(4, { along: 'vector', scope: 'head' }),
-      outliers: { kind: 'top', count: 2, storage: { format: 'csr16' } },
+      outliers: { kind: 'top', count: 2, storage: { format: 'list' } },
     };
     expect(() => paperBitsPerElement(top, shape)).toThrow(
       expect.objectContaining({ code: 'PLAN_REFUSED' }),

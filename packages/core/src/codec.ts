@@ -1,0 +1,33 @@
+/**
+ * The codec door: a scheme that the decode rule cannot express brings encode and decode of one group as functions.
+ */
+
+/**
+ * Encode and decode of one group. The TypeScript functions are the law: pure, and the same bytes for the same values
+ * everywhere. Backends run the WGSL or CUDA text instead where there is one; without it they refuse, or emulate when the
+ * caller allows it.
+ */
+export interface GroupCodec {
+  /** As in `quantizer.codes` and `quantizer.version` of the tensors that use it. */
+  readonly id: string;
+  readonly version: number;
+  /** Elements of a group: the group size, or the head dim where groups are vectors. */
+  readonly groupSize: number;
+  /** Bytes of an encoded group, codes and parameters together. */
+  readonly groupBytes: number;
+  /** Reads `groupSize` f32 values (after the transforms, in element order), writes all `groupBytes` bytes. */
+  encodeGroup(values: Float32Array, bytes: Uint8Array): void;
+  /** Reads `groupBytes` bytes, writes `groupSize` f32 values. */
+  decodeGroup(bytes: Uint8Array, values: Float32Array): void;
+  /**
+   * WGSL that defines `fn decodeGroup(firstByte: u32) -> array<f32, GROUP_SIZE>` and
+   * `fn encodeGroup(values: array<f32, GROUP_SIZE>) -> array<u32, GROUP_WORDS>` (little endian, GROUP_BYTES used). It may
+   * call `fn codecByte(offset: u32) -> u32`; the constants are defined before it.
+   */
+  readonly wgsl?: string;
+  /**
+   * CUDA C++ that defines `__device__ void decodeGroup(const unsigned char* bytes, float* values)` and
+   * `__device__ void encodeGroup(const float* values, unsigned char* bytes)`; GROUP_SIZE and GROUP_BYTES are defined.
+   */
+  readonly cuda?: string;
+}
