@@ -1,0 +1,4 @@
+/**
+ * @lowbit-kv/backend-webgpu: packed pages and attention on a GPUDevice.
+ */
+export { type WebGpuBackendOptions, webgpuBackend } from './webgpu-backend.js';

@@ -1,0 +1,46 @@
+/**
+ * Composes a shader from its parts: constants first, then the .wgsl files in order.
+ */
+import { SHADER_PARTS } from './parts.generated.js';
+
+export type ShaderPart = keyof typeof SHADER_PARTS;
+
+/** A value of a WGSL constant; `type` where the literal does not say it. */
+export type Constant =
+  | boolean
+  | number
+  | { readonly f32: number }
+  | { readonly f32s: readonly number[] };
+
+export type Constants = Readonly<Record<string, Constant>>;
+
+/** A part, or the same part under another prefix than `tensor_`, or text made for one plan. */
+export type Piece =
+  | ShaderPart
+  | { readonly part: ShaderPart; readonly prefix: string }
+  | { readonly text: string };
+
+export function composeShader(constants: Constants, pieces: readonly Piece[]): string {
+  const lines = Object.entries(constants).map(
+    ([name, value]) => `const ${name} = ${literal(value)};`,
+  );
+  return [lines.join('\n'), ...pieces.map(textOf)].join('\n');
+}
+
+function textOf(piece: Piece): string {
+  if (typeof piece === 'string') return SHADER_PARTS[piece];
+  if ('text' in piece) return piece.text;
+  return SHADER_PARTS[piece.part].replace(/\btensor_/g, piece.prefix);
+}
+
+function literal(value: Constant): string {
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return `${value}u`;
+  if ('f32' in value) return float(value.f32);
+  return `array<f32, ${value.f32s.length}>(${value.f32s.map(float).join(', ')})`;
+}
+
+/** Digits enough for the f32 nearest to `value`. */
+function float(value: number): string {
+  return `${Math.fround(value)}f`;
+}

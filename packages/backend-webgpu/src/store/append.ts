@@ -1,0 +1,199 @@
+/**
+ * Executes the work of a step on one tensor of one layer: copies, statistics, window writes, packs.
+ */
+import type { BlockLayout, PackWork, Span, TensorWork } from '@lowbit-kv/core';
+import type { Kernel } from '../device/pipelines.js';
+import { LONGEST_X, type Recorder } from '../device/recorder.js';
+import type { TensorMemory } from './tensor-memory.js';
+
+const LANES = 64;
+const NO_STATISTICS = 0xffffffff;
+
+/** Kernels of one tensor, ready to run. */
+export interface TensorKernels {
+  readonly write: Kernel;
+  readonly copy: Kernel;
+  readonly pack: {
+    readonly gather: Kernel;
+    readonly parameters: Kernel;
+    readonly codes: Kernel;
+    readonly statistics: readonly { readonly gather: Kernel; readonly measure: Kernel }[];
+  } | null;
+}
+
+export interface AppendContext {
+  readonly recorder: Recorder;
+  readonly kernels: TensorKernels;
+  readonly memory: TensorMemory;
+  readonly scratch: GPUBuffer;
+  readonly inputs: GPUBuffer;
+  /** First half of this tensor in `inputs`. */
+  readonly inputHalf: number;
+}
+
+export function appendTensor(context: AppendContext, work: TensorWork): void {
+  copyPages(context, work.copies);
+  for (const { page, sources } of work.statistics) measure(context, page, sources);
+  writeRows(context, work.writes);
+  for (const packs of chunks(context, work.packs)) pack(context, packs);
+}
+
+function copyPages(
+  { recorder, kernels, memory }: AppendContext,
+  copies: TensorWork['copies'],
+): void {
+  if (copies.length === 0) return;
+  const words = copies.flatMap(({ kind, from, to }) => [
+    memory.wordOf(kind, from),
+    memory.wordOf(kind, to),
+    memory.sizeOf(kind) / 4,
+  ]);
+  const longest = Math.max(...copies.map(({ kind }) => memory.sizeOf(kind) / 4));
+  recorder.reserve(1, words.length);
+  recorder.dispatch({
+    kernel: kernels.copy,
+    buffers: [memory.buffer],
+    table: recorder.table(words),
+    groups: [Math.ceil(longest / LANES), copies.length, 1],
+  });
+}
+
+function writeRows(context: AppendContext, writes: TensorWork['writes']): void {
+  const { recorder, kernels, memory, inputs, inputHalf } = context;
+  const { heads, headDim } = memory.plan;
+  const words: number[] = [];
+  for (const { row, page, slot, count } of writes) {
+    for (let i = 0; i < count; i++) {
+      words.push(memory.halfOf('window', page), slot + i, inputHalf + (row + i) * heads * headDim);
+    }
+  }
+  if (words.length === 0) return;
+  const rows = words.length / 3;
+  recorder.reserve(1, words.length);
+  const table = recorder.table(words);
+  for (let first = 0; first < rows; first += LONGEST_X) {
+    recorder.dispatch({
+      kernel: kernels.write,
+      buffers: [inputs, memory.buffer],
+      table: table + first * 3,
+      groups: [Math.min(LONGEST_X, rows - first), heads, 1],
+    });
+  }
+}
+
+/** Words of the span table of the gather kernel: first row, source, page, slot, statistics page, and one unused. */
+function spanWords(
+  { memory, inputHalf }: AppendContext,
+  spans: readonly Span[],
+  row: number,
+  statistics: number,
+): number[] {
+  const words: number[] = [];
+  let first = row;
+  for (const { source, page, slot, count } of spans) {
+    const place = source === 'window' ? [1, memory.halfOf('window', page)] : [2, inputHalf];
+    words.push(first, ...place, slot, statisticsHalf(memory, statistics), 0);
+    first += count;
+  }
+  return words;
+}
+
+function statisticsHalf(memory: TensorMemory, page: number): number {
+  return page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
+}
+
+function measure(context: AppendContext, page: number, sources: readonly Span[]): void {
+  const { recorder, kernels, memory, scratch, inputs } = context;
+  const { heads, headDim } = memory.plan;
+  const rows = sources.reduce((sum, { count }) => sum + count, 0);
+  const spans = spanWords(context, sources, 0, page);
+  for (const [plane, kernel] of (kernels.pack?.statistics ?? []).entries()) {
+    recorder.reserve(2, spans.length + 3);
+    recorder.dispatch({
+      kernel: kernel.gather,
+      buffers: [memory.buffer, inputs, scratch],
+      table: recorder.table(spans),
+      entries: sources.length,
+      groups: [rows, heads, 1],
+    });
+    const half = memory.halfOf('statistics', page) + plane * heads * headDim;
+    recorder.dispatch({
+      kernel: kernel.measure,
+      buffers: [scratch, memory.buffer],
+      table: recorder.table([half, rows, 0]),
+      groups: [1, heads, 1],
+    });
+  }
+}
+
+/** Packs in order, in groups whose rows fit into the scratch. */
+function* chunks(
+  { memory, scratch }: AppendContext,
+  packs: readonly PackWork[],
+): Generator<PackWork[]> {
+  const { heads, headDim } = memory.plan;
+  const room = Math.floor(scratch.size / (heads * headDim * 4));
+  let chunk: PackWork[] = [];
+  let rows = 0;
+  for (const pack of packs) {
+    if (rows + pack.count > room && chunk.length > 0) {
+      yield chunk;
+      chunk = [];
+      rows = 0;
+    }
+    chunk.push(pack);
+    rows += pack.count;
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function pack(context: AppendContext, packs: readonly PackWork[]): void {
+  const { recorder, kernels, memory, scratch, inputs } = context;
+  if (kernels.pack === null) throw new TypeError('only packed tensors have pack work');
+  const layout = memory.plan.layout as BlockLayout;
+  const spans: number[] = [];
+  const table: number[] = [];
+  let rows = 0;
+  let parameterWords = 0;
+  let codeWords = 0;
+  for (const { page, slot, count, sources, statistics } of packs) {
+    spans.push(...spanWords(context, sources, rows, statistics));
+    table.push(memory.wordOf('packed', page), slot, count, rows);
+    rows += count;
+    parameterWords = Math.max(parameterWords, wordsOfParameters(layout, slot, count));
+    codeWords = Math.max(codeWords, wordsOfCodes(layout, slot, count));
+  }
+  recorder.reserve(3, spans.length + table.length);
+  recorder.dispatch({
+    kernel: kernels.pack.gather,
+    buffers: [memory.buffer, inputs, scratch],
+    table: recorder.table(spans),
+    entries: spans.length / 6,
+    groups: [rows, layout.heads, 1],
+  });
+  const first = recorder.table(table);
+  for (const [kernel, words] of [
+    [kernels.pack.parameters, parameterWords],
+    [kernels.pack.codes, codeWords],
+  ] as const) {
+    recorder.dispatch({
+      kernel,
+      buffers: [scratch, memory.buffer],
+      table: first,
+      groups: [Math.ceil(words / LANES), layout.heads, packs.length],
+    });
+  }
+}
+
+/** 32-bit words of the scale plane that hold entries of these slots; entries are f16. */
+function wordsOfParameters(layout: BlockLayout, slot: number, count: number): number {
+  const entries = (slots: number) =>
+    (slots / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup);
+  return Math.ceil(entries(slot + count) / 2) - Math.floor(entries(slot) / 2);
+}
+
+function wordsOfCodes({ codes, bits, headDim }: BlockLayout, slot: number, count: number): number {
+  if (codes.rows === 'tokens') return (count * codes.rowBytes) / 4;
+  const words = Math.ceil(((slot + count) * bits) / 32) - Math.floor((slot * bits) / 32);
+  return headDim * words;
+}

@@ -1,0 +1,217 @@
+/**
+ * Executes one attend job: queries, splits, merge. Sequences with many queries run in rounds that bound the partial results.
+ */
+import type { AttendSequence, LayerPlan } from '@lowbit-kv/core';
+import type { GrowingBuffer } from '../device/growing-buffer.js';
+import type { Kernel } from '../device/pipelines.js';
+import { LONGEST_X, type Recorder } from '../device/recorder.js';
+import type { AttentionPrograms } from '../shaders/programs.js';
+import { SEGMENT_WORDS, segmentsOf } from './segments.js';
+import type { TensorMemory } from './tensor-memory.js';
+
+/** Workgroups worth having: splits become longer when there are more. */
+const WORKGROUPS = 1024;
+const SHORTEST_SPLIT = 128;
+const PARTIAL_BYTES = 32 * 1024 * 1024;
+const NO_STATISTICS = 0xffffffff;
+const ITEM_WORDS = 4;
+
+export interface AttentionKernels extends Omit<AttentionPrograms, 'query' | 'attend' | 'merge'> {
+  readonly query: Kernel;
+  readonly attend: Kernel;
+  readonly merge: Kernel;
+}
+
+export interface AttendContext {
+  readonly plan: LayerPlan;
+  readonly recorder: Recorder;
+  readonly kernels: AttentionKernels;
+  readonly key: TensorMemory;
+  readonly value: TensorMemory;
+  readonly inputs: { readonly buffer: GPUBuffer; readonly key: number; readonly value: number };
+  readonly query: { readonly buffer: GPUBuffer; readonly type: 'f32' | 'f16' | 'bf16' };
+  readonly prepared: GrowingBuffer;
+  readonly partials: GrowingBuffer;
+  readonly output: GPUBuffer;
+  readonly logSumExp: GPUBuffer;
+}
+
+/** Queries `first` to `first + queries - 1` of the job, of one sequence; the last stands at position `length - 1`. */
+interface QueryBlock {
+  readonly sequence: AttendSequence;
+  readonly firstQuery: number;
+  readonly queries: number;
+  readonly length: number;
+}
+
+export function attend(context: AttendContext, sequences: readonly AttendSequence[]): void {
+  let round: QueryBlock[] = [];
+  let rows = 0;
+  const room = roundRows(context);
+  for (const block of blocks(sequences, room)) {
+    if (rows + block.queries > room) {
+      attendRound(context, round);
+      round = [];
+      rows = 0;
+    }
+    round.push(block);
+    rows += block.queries;
+  }
+  if (round.length > 0) attendRound(context, round);
+}
+
+/** Queries of one round: at least one, and as many as one split each fits into the partial results. */
+function roundRows({ plan, kernels }: AttendContext): number {
+  const bytes = plan.geometry.queryHeads * kernels.partialWords * 4;
+  return Math.max(1, Math.min(LONGEST_X, Math.floor(PARTIAL_BYTES / bytes / 2)));
+}
+
+function* blocks(sequences: readonly AttendSequence[], most: number): Generator<QueryBlock> {
+  for (const sequence of sequences) {
+    const { firstQuery, queries, length } = sequence;
+    for (let first = 0; first < queries; first += most) {
+      const count = Math.min(most, queries - first);
+      yield {
+        sequence,
+        firstQuery: firstQuery + first,
+        queries: count,
+        length: length - queries + first + count,
+      };
+    }
+  }
+}
+
+function attendRound(context: AttendContext, round: readonly QueryBlock[]): void {
+  const { plan, recorder, kernels, key, value } = context;
+  const { queryHeads, kvHeads } = plan.geometry;
+  const tables = roundTables(context, round);
+  const queries = round.reduce((sum, block) => sum + block.queries, 0);
+  const prepared = context.prepared.atLeast(
+    Math.max(...round.map(({ firstQuery, queries: count }) => firstQuery + count)) *
+      queryHeads *
+      kernels.queryWords *
+      4,
+  );
+  const partials = context.partials.atLeast(tables.partialRows * kernels.partialWords * 4);
+  const { sequences, segments, items, rows } = tables;
+  recorder.reserve(3, sequences.length + segments.length + items.length + rows.length);
+  const firstSequence = recorder.table(sequences);
+  const firstSegment = recorder.table(segments);
+  // Tables name sequences by where they lie in the commands.
+  for (let i = 0; i < items.length; i += ITEM_WORDS)
+    items[i] = (items[i] as number) + firstSequence;
+  for (let i = 0; i < rows.length; i += 2) rows[i] = (rows[i] as number) + firstSequence;
+  const firstItem = recorder.table(items);
+  const firstRow = recorder.table(rows);
+  recorder.dispatch({
+    kernel: kernels.query,
+    buffers: [key.buffer, context.query.buffer, prepared],
+    table: firstRow,
+    entries: ['f32', 'f16', 'bf16'].indexOf(context.query.type),
+    groups: [queries, queryHeads, 1],
+  });
+  const most = Math.max(...round.map((block) => block.queries));
+  const rowBlocks = Math.ceil((most * (queryHeads / kvHeads)) / kernels.rows);
+  recorder.dispatch({
+    kernel: kernels.attend,
+    buffers: [key.buffer, value.buffer, context.inputs.buffer, prepared, partials],
+    table: firstItem,
+    first: firstSegment,
+    groups: [items.length / ITEM_WORDS, kvHeads, rowBlocks],
+  });
+  recorder.dispatch({
+    kernel: kernels.merge,
+    buffers: [value.buffer, partials, context.output, context.logSumExp],
+    table: firstRow,
+    first: firstItem,
+    groups: [queries, queryHeads, 1],
+  });
+}
+
+interface RoundTables {
+  readonly sequences: number[];
+  readonly segments: number[];
+  /** Sequence (offset into `sequences`), first segment, segments, first partial row. */
+  readonly items: number[];
+  /** Sequence (offset into `sequences`), query of the block. */
+  readonly rows: number[];
+  readonly partialRows: number;
+}
+
+function roundTables(context: AttendContext, round: readonly QueryBlock[]): RoundTables {
+  const { plan, key, value, inputs } = context;
+  const { queryHeads } = plan.geometry;
+  const tables = { sequences: [] as number[], segments: [] as number[], items: [] as number[] };
+  const rows: number[] = [];
+  const split = splitTokens(context, round);
+  const pageOf = (memory: TensorMemory, half: number) => (span: { source: string; page: number }) =>
+    span.source === 'packed'
+      ? memory.wordOf('packed', span.page)
+      : span.source === 'window'
+        ? memory.halfOf('window', span.page)
+        : half;
+  const halfOf = (memory: TensorMemory, page: number) =>
+    page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
+  const known = new Map<AttendSequence, { first: number; words: number[] }>();
+  let partialRows = 0;
+  for (const block of round) {
+    const { sequence } = block;
+    let segments = known.get(sequence);
+    if (segments === undefined) {
+      const words = segmentsOf(
+        sequence.key,
+        sequence.value,
+        pageOf(key, inputs.key),
+        pageOf(value, inputs.value),
+      );
+      segments = { first: tables.segments.length / SEGMENT_WORDS, words };
+      for (const word of words) tables.segments.push(word);
+      known.set(sequence, segments);
+    }
+    const offset = tables.sequences.length;
+    const firstItem = tables.items.length / ITEM_WORDS;
+    const blockRows = block.queries * queryHeads;
+    for (const [first, count] of splits(segments.words, split)) {
+      tables.items.push(offset, segments.first + first, count, partialRows);
+      partialRows += blockRows;
+    }
+    tables.sequences.push(
+      block.firstQuery,
+      block.queries,
+      block.length,
+      halfOf(key, sequence.key.statistics),
+      halfOf(value, sequence.value.statistics),
+      firstItem,
+      tables.items.length / ITEM_WORDS - firstItem,
+    );
+    for (let query = 0; query < block.queries; query++) rows.push(offset, query);
+  }
+  return { ...tables, rows, partialRows };
+}
+
+/** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
+function splitTokens({ plan, kernels }: AttendContext, round: readonly QueryBlock[]): number {
+  const { queryHeads, kvHeads } = plan.geometry;
+  let groups = 0;
+  let bytes = 0;
+  for (const { queries, length } of round) {
+    const rowBlocks = Math.ceil((queries * (queryHeads / kvHeads)) / kernels.rows);
+    groups += length * kvHeads * rowBlocks;
+    bytes += length * queries * queryHeads * kernels.partialWords * 4;
+  }
+  return Math.max(SHORTEST_SPLIT, Math.ceil(groups / WORKGROUPS), Math.ceil(bytes / PARTIAL_BYTES));
+}
+
+/** Runs of segments with about `tokens` tokens each: first segment and count. */
+function* splits(words: readonly number[], tokens: number): Generator<[number, number]> {
+  const segments = words.length / SEGMENT_WORDS;
+  let first = 0;
+  let held = 0;
+  for (let i = 0; i < segments; i++) {
+    held += words[i * SEGMENT_WORDS + 1] as number;
+    if (held < tokens && i < segments - 1) continue;
+    yield [first, i + 1 - first];
+    first = i + 1;
+    held = 0;
+  }
+}
