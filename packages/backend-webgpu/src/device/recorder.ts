@@ -155,6 +155,18 @@ export class Recorder {
     return id;
   }
 
+  /** Opens a pass that writes the time of its begin and end to two queries. */
+  timedPass(querySet: GPUQuerySet, first: number): void {
+    this.#endPass();
+    this.#pass = this.#openEncoder().beginComputePass({
+      timestampWrites: {
+        querySet,
+        beginningOfPassWriteIndex: first,
+        endOfPassWriteIndex: first + 1,
+      },
+    });
+  }
+
   #computePass(): GPUComputePassEncoder {
     this.#pass ??= this.#openEncoder().beginComputePass();
     return this.#pass;

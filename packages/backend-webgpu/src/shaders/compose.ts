@@ -20,11 +20,17 @@ export type Piece =
   | { readonly part: ShaderPart; readonly prefix: string }
   | { readonly text: string };
 
-export function composeShader(constants: Constants, pieces: readonly Piece[]): string {
+/** `features` are named first, as WGSL wants it. */
+export function composeShader(
+  constants: Constants,
+  pieces: readonly Piece[],
+  features: readonly string[] = [],
+): string {
+  const enabled = features.map((feature) => `enable ${feature};`);
   const lines = Object.entries(constants).map(
     ([name, value]) => `const ${name} = ${literal(value)};`,
   );
-  return [lines.join('\n'), ...pieces.map(textOf)].join('\n');
+  return [...enabled, ...lines, ...pieces.map(textOf)].join('\n');
 }
 
 function textOf(piece: Piece): string {

@@ -2,14 +2,11 @@
 
 fn tensor_packed(page: u32, head: u32, slot: u32, channel: u32) -> f32 {
   let base = page + head * tensor_headWords;
-  var code = 0u;
   var entry = 0u;
   if (tensor_alongTokens) {
-    code = tensor_code(base, channel, slot);
     entry = slot / tensor_groupSize * tensor_headDim + channel;
   } else {
-    code = tensor_code(base, slot, channel);
     entry = slot * tensor_groupsPerRow + channel / tensor_groupSize;
   }
-  return tensor_value(base, entry, code);
+  return tensor_value(base, entry, tensor_code(base, slot, channel));
 }

@@ -2,18 +2,20 @@
  * The numbers of a tensor plan that its shaders are specialised by.
  */
 import type { BlockLayout, LevelTable, ParameterName, TensorPlan } from '@lowbit-kv/core';
+import { type CodeOrder, linearCodes } from './code-order.js';
 import type { Constant, Constants } from './compose.js';
 
 /** Constants named `${prefix}headDim` and so on. */
-export function tensorConstants(plan: TensorPlan, prefix: string): Constants {
+export function tensorConstants(plan: TensorPlan, order: CodeOrder, prefix: string): Constants {
   const { layout, scheme, heads, headDim } = plan;
   const constants: Record<string, Constant> = {
     heads,
     headDim,
     rotationFactor: { f32: 1 / Math.sqrt(headDim) },
   };
-  if (layout !== null && scheme.bits !== 16) Object.assign(constants, layoutConstants(layout));
   if (layout !== null && scheme.bits !== 16) {
+    Object.assign(constants, layoutConstants(layout));
+    if (order === 'reduction') Object.assign(constants, reductionConstants(plan, layout));
     const { quantizer } = scheme;
     if (quantizer.mode === 'hybrid') {
       constants.asymmetricCodes = 2 ** quantizer.asymmetricBits;
@@ -48,6 +50,29 @@ function layoutConstants(layout: BlockLayout): Record<string, Constant> {
     scaleWord: word('scale'),
     zeroWord: word('zero'),
     hasZero: layout.parameters.some((plane) => plane.name === 'zero'),
+  };
+}
+
+/** See pack-reduction.wgsl and integer-codes.wgsl. */
+function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<string, Constant> {
+  const { flip, slope, offset } = linearCodes(plan);
+  const field = 2 ** 8 - 2 ** (8 - layout.bits);
+  const alongTokens = layout.codes.rows === 'channels';
+  const sets =
+    alongTokens === (plan.tensor === 'key')
+      ? alongTokens
+        ? layout.blockTokens / layout.tokensPerGroup
+        : layout.headDim / layout.channelsPerGroup
+      : 1;
+  return {
+    blockTokens: layout.blockTokens,
+    reducesTokens: plan.tensor === 'value',
+    codeFlip: flip,
+    fieldMask: field * 0x01010101,
+    // A field in the high bits of a byte is too large by the bits below it.
+    slope: { f32: slope / 2 ** (8 - layout.bits) },
+    offset: { f32: offset },
+    sets,
   };
 }
 

@@ -4,6 +4,7 @@
 import type { BlockLayout, PackWork, Span, TensorWork } from '@lowbit-kv/core';
 import type { Kernel } from '../device/pipelines.js';
 import { LONGEST_X, type Recorder } from '../device/recorder.js';
+import type { CodeOrder } from '../shaders/code-order.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const LANES = 64;
@@ -25,6 +26,7 @@ export interface AppendContext {
   readonly recorder: Recorder;
   readonly kernels: TensorKernels;
   readonly memory: TensorMemory;
+  readonly order: CodeOrder;
   readonly scratch: GPUBuffer;
   readonly inputs: GPUBuffer;
   /** First half of this tensor in `inputs`. */
@@ -161,7 +163,7 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
     table.push(memory.wordOf('packed', page), slot, count, rows);
     rows += count;
     parameterWords = Math.max(parameterWords, wordsOfParameters(layout, slot, count));
-    codeWords = Math.max(codeWords, wordsOfCodes(layout, slot, count));
+    codeWords = Math.max(codeWords, wordsOfCodes(memory, context.order, slot, count));
   }
   recorder.reserve(3, spans.length + table.length);
   recorder.dispatch({
@@ -192,8 +194,13 @@ function wordsOfParameters(layout: BlockLayout, slot: number, count: number): nu
   return Math.ceil(entries(slot + count) / 2) - Math.floor(entries(slot) / 2);
 }
 
-function wordsOfCodes({ codes, bits, headDim }: BlockLayout, slot: number, count: number): number {
-  if (codes.rows === 'tokens') return (count * codes.rowBytes) / 4;
+/** Words that the codes kernel has an invocation for: of the rows, or of the words, that hold these slots. */
+function wordsOfCodes(memory: TensorMemory, order: CodeOrder, slot: number, count: number): number {
+  const { codes, bits, headDim } = memory.plan.layout as BlockLayout;
+  const alongSlots =
+    order === 'reduction' ? memory.plan.tensor === 'value' : codes.rows === 'channels';
+  if (!alongSlots)
+    return order === 'reduction' ? (count * headDim * bits) / 32 : (count * codes.rowBytes) / 4;
   const words = Math.ceil(((slot + count) * bits) / 32) - Math.floor((slot * bits) / 32);
   return headDim * words;
 }

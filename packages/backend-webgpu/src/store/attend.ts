@@ -5,7 +5,7 @@ import type { AttendSequence, LayerPlan } from '@lowbit-kv/core';
 import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { LONGEST_X, type Recorder } from '../device/recorder.js';
-import type { AttentionPrograms } from '../shaders/programs.js';
+import type { AttentionPrograms } from '../shaders/attention-programs.js';
 import { SEGMENT_WORDS, segmentsOf } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
@@ -37,7 +37,7 @@ export interface AttendContext {
 }
 
 /** Queries `first` to `first + queries - 1` of the job, of one sequence; the last stands at position `length - 1`. */
-interface QueryBlock {
+export interface QueryBlock {
   readonly sequence: AttendSequence;
   readonly firstQuery: number;
   readonly queries: number;
@@ -45,19 +45,27 @@ interface QueryBlock {
 }
 
 export function attend(context: AttendContext, sequences: readonly AttendSequence[]): void {
+  for (const round of rounds(context, sequences))
+    dispatchRound(context, placeRound(context, round));
+}
+
+function* rounds(
+  context: AttendContext,
+  sequences: readonly AttendSequence[],
+): Generator<readonly QueryBlock[]> {
   let round: QueryBlock[] = [];
   let rows = 0;
   const room = roundRows(context);
   for (const block of blocks(sequences, room)) {
     if (rows + block.queries > room) {
-      attendRound(context, round);
+      yield round;
       round = [];
       rows = 0;
     }
     round.push(block);
     rows += block.queries;
   }
-  if (round.length > 0) attendRound(context, round);
+  if (round.length > 0) yield round;
 }
 
 /** Queries of one round: at least one, and as many as one split each fits into the partial results. */
@@ -81,8 +89,20 @@ function* blocks(sequences: readonly AttendSequence[], most: number): Generator<
   }
 }
 
-function attendRound(context: AttendContext, round: readonly QueryBlock[]): void {
-  const { plan, recorder, kernels, key, value } = context;
+/** Tables of one round in the commands, and how large its dispatches are. */
+export interface PlacedRound {
+  readonly firstSegment: number;
+  readonly firstItem: number;
+  readonly firstRow: number;
+  readonly items: number;
+  readonly queries: number;
+  readonly rowBlocks: number;
+  readonly prepared: GPUBuffer;
+  readonly partials: GPUBuffer;
+}
+
+export function placeRound(context: AttendContext, round: readonly QueryBlock[]): PlacedRound {
+  const { plan, recorder, kernels } = context;
   const { queryHeads, kvHeads } = plan.geometry;
   const tables = roundTables(context, round);
   const queries = round.reduce((sum, block) => sum + block.queries, 0);
@@ -103,27 +123,42 @@ function attendRound(context: AttendContext, round: readonly QueryBlock[]): void
   for (let i = 0; i < rows.length; i += 2) rows[i] = (rows[i] as number) + firstSequence;
   const firstItem = recorder.table(items);
   const firstRow = recorder.table(rows);
+  const most = Math.max(...round.map((block) => block.queries));
+  return {
+    firstSegment,
+    firstItem,
+    firstRow,
+    items: items.length / ITEM_WORDS,
+    queries,
+    rowBlocks: Math.ceil((most * (queryHeads / kvHeads)) / kernels.rows),
+    prepared,
+    partials,
+  };
+}
+
+export function dispatchRound(context: AttendContext, round: PlacedRound): void {
+  const { plan, recorder, kernels, key, value, inputs, query, output, logSumExp } = context;
+  const { queryHeads, kvHeads } = plan.geometry;
+  const { prepared, partials, queries } = round;
   recorder.dispatch({
     kernel: kernels.query,
-    buffers: [key.buffer, context.query.buffer, prepared],
-    table: firstRow,
-    entries: ['f32', 'f16', 'bf16'].indexOf(context.query.type),
+    buffers: [key.buffer, query.buffer, prepared],
+    table: round.firstRow,
+    entries: ['f32', 'f16', 'bf16'].indexOf(query.type),
     groups: [queries, queryHeads, 1],
   });
-  const most = Math.max(...round.map((block) => block.queries));
-  const rowBlocks = Math.ceil((most * (queryHeads / kvHeads)) / kernels.rows);
   recorder.dispatch({
     kernel: kernels.attend,
-    buffers: [key.buffer, value.buffer, context.inputs.buffer, prepared, partials],
-    table: firstItem,
-    first: firstSegment,
-    groups: [items.length / ITEM_WORDS, kvHeads, rowBlocks],
+    buffers: [key.buffer, value.buffer, inputs.buffer, prepared, partials],
+    table: round.firstItem,
+    first: round.firstSegment,
+    groups: [round.items, kvHeads, round.rowBlocks],
   });
   recorder.dispatch({
     kernel: kernels.merge,
-    buffers: [value.buffer, partials, context.output, context.logSumExp],
-    table: firstRow,
-    first: firstItem,
+    buffers: [value.buffer, partials, output, logSumExp],
+    table: round.firstRow,
+    first: round.firstItem,
     groups: [queries, queryHeads, 1],
   });
 }

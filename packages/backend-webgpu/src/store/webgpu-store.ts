@@ -21,15 +21,14 @@ import { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel, Pipelines } from '../device/pipelines.js';
 import { readBuffer } from '../device/read-buffer.js';
 import { Recorder } from '../device/recorder.js';
-import {
-  attentionPrograms,
-  type Program,
-  type TensorPrograms,
-  tensorPrograms,
-} from '../shaders/programs.js';
+import { attentionPrograms, orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
+import type { CodeOrder } from '../shaders/code-order.js';
+import type { Program } from '../shaders/programs.js';
+import { type TensorPrograms, tensorPrograms } from '../shaders/tensor-programs.js';
 import { appendTensor, type TensorKernels } from './append.js';
 import { type AttentionKernels, attend } from './attend.js';
 import { InputPool } from './input-pool.js';
+import { toCanonical, toReduction } from './page-order.js';
 import { TensorMemory } from './tensor-memory.js';
 
 /** Scratch that packing goes through, unless one block needs more. */
@@ -39,6 +38,7 @@ interface Layer {
   readonly plan: LayerPlan;
   readonly key: TensorMemory;
   readonly value: TensorMemory;
+  readonly order: CodeOrder;
   readonly kernels: LayerKernels;
 }
 
@@ -77,10 +77,13 @@ export class WebGpuStore implements BlockStore {
   static async create(
     device: GPUDevice,
     pipelines: Pipelines,
+    shaders: ShaderOptions,
     plan: Plan,
     options: StoreOptions,
   ): Promise<WebGpuStore> {
-    const kernels = await Promise.all(plan.layers.map((layer) => layerKernels(pipelines, layer)));
+    const kernels = await Promise.all(
+      plan.layers.map((layer) => layerKernels(pipelines, shaders, layer)),
+    );
     const layers = plan.layers.map((layer, i): Layer => {
       const memory = (tensor: TensorPlan) =>
         new TensorMemory(
@@ -92,6 +95,7 @@ export class WebGpuStore implements BlockStore {
         plan: layer,
         key: memory(layer.key),
         value: memory(layer.value),
+        order: orderOf(layer, shaders),
         kernels: kernels[i] as LayerKernels,
       };
     });
@@ -112,6 +116,7 @@ export class WebGpuStore implements BlockStore {
           recorder: this.#recorder,
           kernels: layer.kernels[tensor],
           memory: layer[tensor],
+          order: layer.order,
           scratch: this.#scratch,
           inputs: input.buffer,
           inputHalf: input[tensor],
@@ -174,21 +179,27 @@ export class WebGpuStore implements BlockStore {
   }
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
-    const memory = this.#layer(request.layer)[request.tensor];
+    const layer = this.#layer(request.layer);
+    const memory = layer[request.tensor];
     this.#recorder.submit();
     const ranges = request.pages.map((page) => ({
       offset: memory.byteOf(request.kind, page),
       size: memory.sizeOf(request.kind),
     }));
-    return readBuffer(this.#device, memory.buffer, ranges);
+    const bytes = await readBuffer(this.#device, memory.buffer, ranges);
+    if (request.kind === 'packed' && layer.order === 'reduction')
+      for (const page of pagesOf(bytes, memory)) toCanonical(memory.plan, page);
+    return bytes;
   }
 
   async writePages(request: PageRequest, bytes: Uint8Array): Promise<void> {
-    const memory = this.#layer(request.layer)[request.tensor];
+    const layer = this.#layer(request.layer);
+    const memory = layer[request.tensor];
     this.#recorder.submit();
     const size = memory.sizeOf(request.kind);
     for (const [i, page] of request.pages.entries()) {
       const part = bytes.slice(i * size, (i + 1) * size);
+      if (request.kind === 'packed' && layer.order === 'reduction') toReduction(memory.plan, part);
       this.#device.queue.writeBuffer(memory.buffer, memory.byteOf(request.kind, page), part);
     }
   }
@@ -267,6 +278,12 @@ export class WebGpuStore implements BlockStore {
   }
 }
 
+/** Views of the packed pages in an array. */
+function* pagesOf(bytes: Uint8Array, memory: TensorMemory): Generator<Uint8Array> {
+  const size = memory.sizeOf('packed');
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
 /** Rows of a whole block of the widest tensor, or of all the tokens a statistic is taken from. */
 function scratchBytes(plan: Plan): number {
   let bytes = SCRATCH_BYTES;
@@ -282,12 +299,17 @@ function scratchBytes(plan: Plan): number {
   return bytes;
 }
 
-async function layerKernels(pipelines: Pipelines, layer: LayerPlan): Promise<LayerKernels> {
+async function layerKernels(
+  pipelines: Pipelines,
+  shaders: ShaderOptions,
+  layer: LayerPlan,
+): Promise<LayerKernels> {
+  const order = orderOf(layer, shaders);
   const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
-  const programs = attentionPrograms(layer);
+  const programs = attentionPrograms(layer, shaders);
   const [key, value, query, attendKernel, merge] = await Promise.all([
-    tensorKernels(pipelines, tensorPrograms(layer.key)),
-    tensorKernels(pipelines, tensorPrograms(layer.value)),
+    tensorKernels(pipelines, tensorPrograms(layer.key, order)),
+    tensorKernels(pipelines, tensorPrograms(layer.value, order)),
     kernel(programs.query),
     kernel(programs.attend),
     kernel(programs.merge),

@@ -1,0 +1,334 @@
+// The packing kernel on whole pages of 128 tokens, head dim 128: codes stay in the words they are stored in and meet 8-bit
+// parts of queries and of probabilities in dot4I8Packed. One workgroup: the segments of one split of one sequence, one kv
+// head, four query rows.
+//
+// Keys: a lane owns four tokens of the page. Values: a lane owns four channels. Scales along the reduction are folded into
+// the query (keys) or the probabilities (values), once per page and group ("outer"); scales across it multiply sums of
+// dot products ("inner"). docs/kernels-webgpu.md.
+
+const LANES = 32u;
+const ROWS = 4u;
+const PAGE = 128u;
+const DIM = 128u;
+const SEGMENT_WORDS = 8u;
+const ITEM_WORDS = 4u;
+// Below every logit.
+const NOTHING = -3.0e38;
+const LOG2_E = 1.44269504088896340736f;
+const LN_2 = 0.69314718055994530942f;
+
+@group(0) @binding(2) var<storage, read> key_memory: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> value_memory: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> inputs: array<u32>;
+@group(0) @binding(5) var<storage, read> queries: array<f32>;
+@group(0) @binding(6) var<storage, read_write> partials: array<f32>;
+
+// Parts of the folded query by [part, set, lane]: four channels of the lane in a word, four rows in a vector.
+var<workgroup> key_parts: array<vec4<u32>, PARTS * KEY_SETS * LANES>;
+// Parts of the folded probabilities by [part, set, lane]: four tokens of the lane in a word.
+var<workgroup> value_parts: array<vec4<u32>, PARTS * VALUE_SETS * LANES>;
+// By token of the tile.
+var<workgroup> weights: array<vec4<f32>, PAGE>;
+// Queries as they came, by channel, for tokens in f16.
+var<workgroup> plain_query: array<vec4<f32>, DIM>;
+
+struct Segment {
+  position: u32,
+  count: u32,
+  key_source: u32,
+  key_page: u32,
+  key_slot: u32,
+  value_source: u32,
+  value_page: u32,
+  value_slot: u32,
+}
+
+struct Rows {
+  a: vec4<f32>,
+  b: vec4<f32>,
+  c: vec4<f32>,
+  d: vec4<f32>,
+}
+
+fn segmentAt(number: u32) -> Segment {
+  let at = job.first + number * SEGMENT_WORDS;
+  return Segment(
+    commands[at], commands[at + 1u], commands[at + 2u], commands[at + 3u],
+    commands[at + 4u], commands[at + 5u], commands[at + 6u], commands[at + 7u],
+  );
+}
+
+fn transposed(rows: Rows) -> Rows {
+  return Rows(
+    vec4<f32>(rows.a.x, rows.b.x, rows.c.x, rows.d.x),
+    vec4<f32>(rows.a.y, rows.b.y, rows.c.y, rows.d.y),
+    vec4<f32>(rows.a.z, rows.b.z, rows.c.z, rows.d.z),
+    vec4<f32>(rows.a.w, rows.b.w, rows.c.w, rows.d.w),
+  );
+}
+
+// One word of codes against the words of four rows.
+fn dots(word: u32, parts: vec4<u32>) -> vec4<i32> {
+  return vec4<i32>(
+    dot4I8Packed(word, parts.x), dot4I8Packed(word, parts.y), dot4I8Packed(word, parts.z), dot4I8Packed(word, parts.w),
+  );
+}
+
+fn largestOf(v: vec4<f32>) -> f32 {
+  let w = abs(v);
+  return max(max(w.x, w.y), max(w.z, w.w));
+}
+
+// Number `which` of the four f16 pairs: four halves that begin on an 8-byte boundary.
+fn fourHalves(words: vec4<u32>, upper: bool) -> vec4<f32> {
+  let pair = select(words.xy, words.zw, upper);
+  return vec4<f32>(unpack2x16float(pair.x), unpack2x16float(pair.y));
+}
+
+fn visible(token: u32, position: vec4<u32>) -> vec4<bool> {
+  let causal = vec4<u32>(token) <= position;
+  if (WINDOW_SIZE == 0u) {
+    return causal;
+  }
+  let inWindow = vec4<u32>(token + WINDOW_SIZE) > position;
+  return select(vec4<bool>(false), causal, inWindow | vec4<bool>(token < WINDOW_SINKS));
+}
+
+// A logit to base 2: the scale is in the query already.
+fn capped(dot: vec4<f32>) -> vec4<f32> {
+  if (SOFT_CAP > 0.0) {
+    return SOFT_CAP * LOG2_E * tanh(dot / SOFT_CAP);
+  }
+  return dot * LOG2_E;
+}
+
+@compute @workgroup_size(LANES)
+fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let item = job.table + group.x * ITEM_WORDS;
+  let sequence = commands[item];
+  let firstSegment = commands[item + 1u];
+  let segments = commands[item + 2u];
+  let firstPartial = commands[item + 3u];
+  let firstQuery = commands[sequence];
+  let rows = commands[sequence + 1u] * GROUP_HEADS;
+  let firstPosition = commands[sequence + 2u] - commands[sequence + 1u];
+  let head = group.y;
+  let firstRow = group.z * ROWS;
+  if (firstRow >= rows) {
+    return;
+  }
+  let row = vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u);
+  let position = vec4<u32>(firstPosition) + row / GROUP_HEADS;
+  let known = row < vec4<u32>(rows);
+  // Rows past the last repeat it; their results are not written.
+  let held = min(row, vec4<u32>(rows - 1u));
+  let query = ((vec4<u32>(firstQuery) + held / GROUP_HEADS) * QUERY_HEADS + head * GROUP_HEADS + held % GROUP_HEADS) * QUERY_WORDS;
+
+  let packedQuery = Rows(
+    queryChannels(query.x, lane), queryChannels(query.y, lane), queryChannels(query.z, lane), queryChannels(query.w, lane),
+  );
+  for (var channel = lane; channel < DIM; channel += LANES) {
+    plain_query[channel] = LOGIT_SCALE * vec4<f32>(
+      queries[query.x + channel], queries[query.y + channel], queries[query.z + channel], queries[query.w + channel],
+    );
+  }
+  var added = vec4<f32>(0.0);
+  if (KEY_TRANSFORMED) {
+    added = LOGIT_SCALE * vec4<f32>(
+      queries[query.x + 2u * DIM], queries[query.y + 2u * DIM], queries[query.z + 2u * DIM], queries[query.w + 2u * DIM],
+    );
+  }
+  let fixed = prepareKeys(packedQuery, lane);
+  workgroupBarrier();
+
+  var maximum = vec4<f32>(NOTHING);
+  // Of this lane's tokens alone; added up at the end.
+  var sum = vec4<f32>(0.0);
+  var packedSum = vec4<f32>(0.0);
+  var plain = Rows();
+  var packed = Rows();
+  // What all channels of a set of values share: zeros and offsets, of this lane's tokens alone.
+  var constants: array<vec4<f32>, VALUE_SETS>;
+
+  for (var s = 0u; s < segments; s += 1u) {
+    let segment = segmentAt(firstSegment + s);
+    let whole = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED;
+    let step = select(LANES, PAGE, whole);
+    for (var start = 0u; start < segment.count; start += step) {
+      let count = min(step, segment.count - start);
+      let firstToken = segment.position + start;
+
+      // Logits of the tile, at most four tokens a lane.
+      var logits = Rows(vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING));
+      var offset = 0u;
+      if (segment.key_source == SOURCE_PACKED) {
+        let page = segment.key_page / 4u + head * key_headWords / 4u;
+        let slot = segment.key_slot + start;
+        let dotted = keyDots(page, packedQuery, fixed, lane);
+        // Wraps for tokens before the tile, which are then not below its count.
+        offset = 4u * lane - slot;
+        logits.a = select(logits.a, capped(dotted.a + added), seen(offset, count, firstToken, position));
+        logits.b = select(logits.b, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position));
+        logits.c = select(logits.c, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position));
+        logits.d = select(logits.d, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position));
+      } else if (lane < count) {
+        offset = lane;
+        let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + lane, head);
+        logits.a = select(logits.a, capped(dotted), visible(firstToken + lane, position));
+      }
+
+      let tile = max(max(logits.a, logits.b), max(logits.c, logits.d));
+      let next = max(maximum, largestOfLanes(tile, lane));
+      let rescale = exp2(maximum - next);
+      maximum = next;
+      let shown = Rows(
+        weightsOf(logits.a, maximum), weightsOf(logits.b, maximum), weightsOf(logits.c, maximum), weightsOf(logits.d, maximum),
+      );
+      let shares = shown.a + shown.b + shown.c + shown.d;
+      sum = sum * rescale + shares;
+      plain = rescaled(plain, rescale);
+      if (VALUE_TRANSFORMED) {
+        packed = rescaled(packed, rescale);
+        packedSum *= rescale;
+      }
+      for (var y = 0u; y < VALUE_SETS; y += 1u) {
+        constants[y] *= rescale;
+      }
+
+      if (segment.key_source == SOURCE_PACKED) {
+        if (offset < count) { weights[offset] = shown.a; }
+        if (offset + 1u < count) { weights[offset + 1u] = shown.b; }
+        if (offset + 2u < count) { weights[offset + 2u] = shown.c; }
+        if (offset + 3u < count) { weights[offset + 3u] = shown.d; }
+      } else if (lane < count) {
+        weights[lane] = shown.a;
+      }
+      workgroupBarrier();
+
+      if (segment.value_source == SOURCE_PACKED) {
+        let page = segment.value_page / 4u + head * value_headWords / 4u;
+        let begin = 4u * lane - (segment.value_slot + start);
+        let shares = Rows(
+          weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
+        );
+        let added_values = valueDots(page, shares, &constants, lane);
+        if (VALUE_TRANSFORMED) {
+          packed = summed(packed, added_values);
+          packedSum += shares.a + shares.b + shares.c + shares.d;
+        } else {
+          plain = summed(plain, added_values);
+        }
+      } else {
+        plain = plainValues(plain, segment.value_source, segment.value_page, segment.value_slot + start, count, head, lane);
+      }
+      workgroupBarrier();
+    }
+  }
+
+  let total = sumOfLanes(sum, lane);
+  let packedTotal = sumOfLanes(packedSum, lane);
+  for (var y = 0u; y < VALUE_SETS; y += 1u) {
+    let constant = sumOfLanes(constants[y], lane);
+    if (lane * VALUE_SETS / LANES == y) {
+      let shared_part = Rows(vec4<f32>(constant.x), vec4<f32>(constant.y), vec4<f32>(constant.z), vec4<f32>(constant.w));
+      if (VALUE_TRANSFORMED) {
+        packed = summed(packed, shared_part);
+      } else {
+        plain = summed(plain, shared_part);
+      }
+    }
+  }
+  let natural = select(maximum * LN_2, vec4<f32>(NOTHING), maximum <= vec4<f32>(NOTHING));
+  let partial = (vec4<u32>(firstPartial + head * rows) + row) * PARTIAL_WORDS;
+  if (known.x) { writePartial(partial.x, natural.x, total.x, packedTotal.x, plain.a, packed.a, lane); }
+  if (known.y) { writePartial(partial.y, natural.y, total.y, packedTotal.y, plain.b, packed.b, lane); }
+  if (known.z) { writePartial(partial.z, natural.z, total.z, packedTotal.z, plain.c, packed.c, lane); }
+  if (known.w) { writePartial(partial.w, natural.w, total.w, packedTotal.w, plain.d, packed.d, lane); }
+}
+
+fn queryChannels(query: u32, lane: u32) -> vec4<f32> {
+  let at = query + select(0u, DIM, KEY_TRANSFORMED) + 4u * lane;
+  return LOGIT_SCALE * vec4<f32>(queries[at], queries[at + 1u], queries[at + 2u], queries[at + 3u]);
+}
+
+fn seen(offset: u32, count: u32, firstToken: u32, position: vec4<u32>) -> vec4<bool> {
+  return select(vec4<bool>(false), visible(firstToken + offset, position), offset < count);
+}
+
+fn weightsOf(logits: vec4<f32>, maximum: vec4<f32>) -> vec4<f32> {
+  return select(exp2(logits - maximum), vec4<f32>(0.0), logits <= vec4<f32>(NOTHING));
+}
+
+fn weightAt(offset: u32, count: u32) -> vec4<f32> {
+  if (offset < count) {
+    return weights[offset];
+  }
+  return vec4<f32>(0.0);
+}
+
+fn rescaled(rows: Rows, by: vec4<f32>) -> Rows {
+  return Rows(rows.a * by.x, rows.b * by.y, rows.c * by.z, rows.d * by.w);
+}
+
+fn summed(first: Rows, second: Rows) -> Rows {
+  return Rows(first.a + second.a, first.b + second.b, first.c + second.c, first.d + second.d);
+}
+
+fn writePartial(at: u32, maximum: f32, sum: f32, packedSum: f32, plain: vec4<f32>, packed: vec4<f32>, lane: u32) {
+  if (lane == 0u) {
+    partials[at] = maximum;
+    partials[at + 1u] = sum;
+    partials[at + 2u] = packedSum;
+  }
+  for (var i = 0u; i < 4u; i += 1u) {
+    partials[at + 3u + 4u * lane + i] = plain[i];
+    if (VALUE_TRANSFORMED) {
+      partials[at + 3u + DIM + 4u * lane + i] = packed[i];
+    }
+  }
+}
+
+// Dot products of four rows with one f16 token.
+fn plainDots(source: u32, page: u32, slot: u32, head: u32) -> vec4<f32> {
+  var dot = vec4<f32>(0.0);
+  if (source == SOURCE_WINDOW) {
+    let at = page / 8u + (head * WINDOW_TOKENS + slot) * (DIM / 8u);
+    for (var i = 0u; i < DIM / 8u; i += 1u) {
+      let words = key_memory[at + i];
+      let low = fourHalves(words, false);
+      let high = fourHalves(words, true);
+      dot += plain_query[8u * i] * low.x + plain_query[8u * i + 1u] * low.y;
+      dot += plain_query[8u * i + 2u] * low.z + plain_query[8u * i + 3u] * low.w;
+      dot += plain_query[8u * i + 4u] * high.x + plain_query[8u * i + 5u] * high.y;
+      dot += plain_query[8u * i + 6u] * high.z + plain_query[8u * i + 7u] * high.w;
+    }
+    return dot;
+  }
+  let at = (page + (slot * key_heads + head) * DIM) / 2u;
+  for (var i = 0u; i < DIM / 2u; i += 1u) {
+    let pair = unpack2x16float(inputs[at + i]);
+    dot += plain_query[2u * i] * pair.x + plain_query[2u * i + 1u] * pair.y;
+  }
+  return dot;
+}
+
+// Adds f16 values, weighted; a lane owns four channels.
+fn plainValues(rows: Rows, source: u32, page: u32, slot: u32, count: u32, head: u32, lane: u32) -> Rows {
+  var result = rows;
+  for (var t = 0u; t < count; t += 1u) {
+    var value = vec4<f32>(0.0);
+    if (source == SOURCE_WINDOW) {
+      let at = page / 8u + (head * WINDOW_TOKENS + slot + t) * (DIM / 8u) + lane / 2u;
+      value = fourHalves(value_memory[at], (lane & 1u) != 0u);
+    } else {
+      let at = (page + ((slot + t) * value_heads + head) * DIM) / 2u + 2u * lane;
+      value = vec4<f32>(unpack2x16float(inputs[at]), unpack2x16float(inputs[at + 1u]));
+    }
+    let weight = weights[t];
+    result.a += weight.x * value;
+    result.b += weight.y * value;
+    result.c += weight.z * value;
+    result.d += weight.w * value;
+  }
+  return result;
+}

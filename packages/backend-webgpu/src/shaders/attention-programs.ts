@@ -1,0 +1,170 @@
+/**
+ * The kernels of attention over one layer: queries, the packing kernel, merge.
+ */
+import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
+import { type CodeOrder, codeOrder } from './code-order.js';
+import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
+import { functionText, type Program, program } from './programs.js';
+import { tensorConstants } from './tensor-constants.js';
+
+/** How attention meets codes: integers of 15 bits (error below 1e-3), or of 8 bits. */
+export type Precision = 'exact' | 'fast';
+
+/** What of a device decides which shader runs. */
+export interface ShaderOptions {
+  readonly precision: Precision;
+  /** Workgroups of 32 are one subgroup. */
+  readonly subgroupsOf32: boolean;
+  /** dot4I8Packed and its packing functions. */
+  readonly integerDots: boolean;
+}
+
+export interface AttentionPrograms {
+  readonly query: Program;
+  readonly attend: Program;
+  readonly merge: Program;
+  /** Query rows of one workgroup. */
+  readonly rows: number;
+  /** f32 words of one query in the query buffer. */
+  readonly queryWords: number;
+  readonly partialWords: number;
+}
+
+/** Workgroup memory a device surely has. */
+const WORKGROUP_BYTES = 16384;
+const TILE = 64;
+const LARGEST_ROWS = 8;
+const INTEGER_ROWS = 4;
+
+/** The order in which a layer keeps its codes on a device with these options. */
+export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
+  return options.integerDots ? codeOrder(layer) : 'canonical';
+}
+
+export function attentionPrograms(layer: LayerPlan, options: ShaderOptions): AttentionPrograms {
+  const { key, value, geometry } = layer;
+  const order = orderOf(layer, options);
+  const keyTransforms = transformsOf(key);
+  const valueTransforms = transformsOf(value);
+  const queryWords = keyTransforms.length === 0 ? key.headDim : 2 * key.headDim + 1;
+  const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
+  const room = Math.floor(WORKGROUP_BYTES / (4 * (queryWords + TILE + 4)));
+  const generalRows = Math.max(1, Math.min(LARGEST_ROWS, room));
+  const constants: Constants = {
+    ...tensorConstants(key, order, 'key_'),
+    ...tensorConstants(value, order, 'value_'),
+    QUERY_WORDS: queryWords,
+    PARTIAL_WORDS: partialWords,
+    QUERY_HEADS: geometry.queryHeads,
+    GROUP_HEADS: geometry.queryHeads / geometry.kvHeads,
+    KEY_TRANSFORMED: keyTransforms.length > 0,
+    KEY_MEASURED: keyTransforms.some((transform) => 'statisticsTokens' in transform),
+    VALUE_TRANSFORMED: valueTransforms.length > 0,
+    NO_STATISTICS: 0xffffffff,
+    LOGIT_SCALE: { f32: geometry.scale },
+    SOFT_CAP: { f32: geometry.softCap ?? 0 },
+    WINDOW_SIZE: geometry.slidingWindow?.size ?? 0,
+    WINDOW_SINKS: geometry.slidingWindow?.sinks ?? 0,
+  };
+  const compose = (pieces: readonly Piece[]) =>
+    composeShader(constants, ['job', 'numbers', ...pieces]);
+  const query: Piece = { text: querySteps(keyTransforms) };
+  const output: Piece = { text: outputSteps(valueTransforms) };
+  const attend =
+    order === 'reduction'
+      ? integerAttention(layer, constants, options)
+      : composeShader({ ...constants, ROWS: generalRows }, [
+          'job',
+          'numbers',
+          'attention',
+          ...elementPieces(key),
+          ...elementPieces(value),
+        ]);
+  return {
+    query: program('prepareQuery', compose(['query', 'query-steps', query]), [
+      'read',
+      'read',
+      'write',
+    ]),
+    attend: program('attend', attend, ['read', 'read', 'read', 'read', 'write']),
+    merge: program('merge', compose(['merge', 'output-steps', output]), [
+      'read',
+      'read',
+      'write',
+      'write',
+    ]),
+    rows: order === 'reduction' ? INTEGER_ROWS : generalRows,
+    queryWords,
+    partialWords,
+  };
+}
+
+function integerAttention(
+  { key, value }: LayerPlan,
+  constants: Constants,
+  { precision, subgroupsOf32 }: ShaderOptions,
+): string {
+  const own = {
+    PARTS: precision === 'exact' ? 2 : 1,
+    KEY_SETS: constants.key_sets as number,
+    KEY_GROUPS: constants.key_groupsPerRow as number,
+    VALUE_SETS: constants.value_sets as number,
+    VALUE_GROUPS: 128 / (value.layout?.tokensPerGroup ?? 1),
+  };
+  const alongTokens = ({ layout }: TensorPlan) => layout?.codes.rows === 'channels';
+  return composeShader(
+    { ...constants, ...own },
+    [
+      'job',
+      'attention-integer',
+      'integer-parts',
+      subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
+      { part: 'integer-codes', prefix: 'key_' },
+      { part: 'integer-codes', prefix: 'value_' },
+      alongTokens(key) ? 'integer-keys-outer' : 'integer-keys-inner',
+      alongTokens(value) ? 'integer-values-inner' : 'integer-values-outer',
+    ],
+    subgroupsOf32 ? ['subgroups'] : [],
+  );
+}
+
+function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {
+  const prefix = `${tensor}_`;
+  const pieces = (parts: readonly ShaderPart[]) => parts.map((part): Piece => ({ part, prefix }));
+  if (scheme.bits === 16) return pieces(['element-window', 'element']);
+  const { mode, codes } = scheme.quantizer;
+  const value: ShaderPart =
+    mode === 'asymmetric'
+      ? 'element-asymmetric'
+      : mode === 'hybrid'
+        ? 'element-hybrid'
+        : typeof codes === 'object'
+          ? 'element-levels'
+          : 'element-symmetric';
+  return pieces(['element-parameters', 'element-canonical', value, 'element-groups', 'element']);
+}
+
+function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
+  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
+}
+
+function querySteps(transforms: readonly Transform[]): string {
+  let plane = 0;
+  const steps = transforms.map((transform) => {
+    if (transform.kind === 'hadamard') return 'rotateQuery(lane);';
+    const step = transform.kind === 'channelMean' ? 'centreQuery' : 'scaleQuery';
+    return `${step}(head, page, ${plane++}u, lane);`;
+  });
+  return functionText('transformQuery(head: u32, page: u32, lane: u32)', steps);
+}
+
+function outputSteps(transforms: readonly Transform[]): string {
+  let plane = 0;
+  const steps = transforms.map((transform) => {
+    if (transform.kind === 'hadamard') return 'unrotateRow(lane);';
+    return transform.kind === 'channelMean'
+      ? `uncentreRow(head, page, ${plane++}u, weight, lane);`
+      : `unscaleRow(head, page, ${plane++}u, lane);`;
+  });
+  return functionText('invertRow(head: u32, page: u32, weight: f32, lane: u32)', steps.reverse());
+}

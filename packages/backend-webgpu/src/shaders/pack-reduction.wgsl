@@ -1,0 +1,54 @@
+// Codes in the order in which attention reduces over them: keys by channel, values by token. A word holds 32 / bits codes of
+// the reduction; byte k, field f is number 4 f + k of them. Words lie [word of the reduction, other index]. Unsigned codes
+// are stored less half their range, so that a field in the high bits of a byte is a signed number.
+
+@compute @workgroup_size(PACK_SIZE)
+fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
+  let pack = packOf(id.z);
+  let head = id.y;
+  let codes = 32u / tensor_bits;
+  // Values: (word of tokens, channel). Keys: (slot, word of channels).
+  var word = 0u;
+  var other = 0u;
+  var first = 0u;
+  var end = tensor_headDim;
+  if (tensor_reducesTokens) {
+    first = pack.slot;
+    end = pack.slot + pack.count;
+    word = first / codes + id.x / tensor_headDim;
+    other = id.x % tensor_headDim;
+    if (word * codes >= end) {
+      return;
+    }
+  } else {
+    let words = tensor_headDim / codes;
+    word = id.x % words;
+    other = pack.slot + id.x / words;
+    if (other >= pack.slot + pack.count) {
+      return;
+    }
+  }
+  let headBase = pack.page + head * tensor_headWords;
+  let width = select(tensor_blockTokens, tensor_headDim, tensor_reducesTokens);
+  let at = headBase + word * width + other;
+  var bits = memory[at];
+  for (var i = 0u; i < codes; i += 1u) {
+    let number = word * codes + i;
+    if (number < first || number >= end) {
+      continue;
+    }
+    let slot = select(other, number, tensor_reducesTokens);
+    let channel = select(number, other, tensor_reducesTokens);
+    var entry = 0u;
+    if (tensor_alongTokens) {
+      entry = slot / GROUP_SIZE * tensor_headDim + channel;
+    } else {
+      entry = slot * tensor_groupsPerRow + channel / GROUP_SIZE;
+    }
+    let value = scratch[elementIndex(pack, slot, head, channel)];
+    let code = (codeOf(value, parametersAt(headBase, entry)) & tensor_codeMask) ^ tensor_codeFlip;
+    let shift = 8u * (i % 4u) + tensor_bits * (i / 4u);
+    bits = (bits & ~(tensor_codeMask << shift)) | (code << shift);
+  }
+  memory[at] = bits;
+}
