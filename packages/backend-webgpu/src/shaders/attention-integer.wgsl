@@ -147,8 +147,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   var packedSum = vec4<f32>(0.0);
   var plain = Rows();
   var packed = Rows();
-  // What all channels of a set of values share: zeros and offsets, of this lane's tokens alone.
-  var constants: array<vec4<f32>, VALUE_SETS>;
+  // What the channels of this lane share, by row: zeros and offsets of values.
+  var constants = vec4<f32>(0.0);
 
   for (var s = 0u; s < segments; s += 1u) {
     let segment = segmentAt(firstSegment + s);
@@ -177,6 +177,13 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         logits.a = select(logits.a, capped(dotted), visible(firstToken + lane, position));
       }
 
+      // On their way while the softmax is computed.
+      var valueWords: value_Words;
+      let valuePage = segment.value_page / 4u + head * value_headWords / 4u;
+      if (segment.value_source == SOURCE_PACKED) {
+        valueWords = value_load(valuePage, 0u, lane);
+      }
+
       let tile = max(max(logits.a, logits.b), max(logits.c, logits.d));
       let next = max(maximum, largestOfLanes(tile, lane));
       let rescale = exp2(maximum - next);
@@ -191,9 +198,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         packed = rescaled(packed, rescale);
         packedSum *= rescale;
       }
-      for (var y = 0u; y < VALUE_SETS; y += 1u) {
-        constants[y] *= rescale;
-      }
+      constants *= rescale;
 
       if (segment.key_source == SOURCE_PACKED) {
         if (offset < count) { weights[offset] = shown.a; }
@@ -206,12 +211,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       workgroupBarrier();
 
       if (segment.value_source == SOURCE_PACKED) {
-        let page = segment.value_page / 4u + head * value_headWords / 4u;
         let begin = 4u * lane - (segment.value_slot + start);
         let shares = Rows(
           weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
         );
-        let added_values = valueDots(page, shares, &constants, lane);
+        let added_values = valueDots(valuePage, valueWords, shares, &constants, lane);
         if (VALUE_TRANSFORMED) {
           packed = summed(packed, added_values);
           packedSum += shares.a + shares.b + shares.c + shares.d;
@@ -227,16 +231,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
 
   let total = sumOfLanes(sum, lane);
   let packedTotal = sumOfLanes(packedSum, lane);
-  for (var y = 0u; y < VALUE_SETS; y += 1u) {
-    let constant = sumOfLanes(constants[y], lane);
-    if (lane * VALUE_SETS / LANES == y) {
-      let shared_part = Rows(vec4<f32>(constant.x), vec4<f32>(constant.y), vec4<f32>(constant.z), vec4<f32>(constant.w));
-      if (VALUE_TRANSFORMED) {
-        packed = summed(packed, shared_part);
-      } else {
-        plain = summed(plain, shared_part);
-      }
-    }
+  let shared_part = Rows(vec4<f32>(constants.x), vec4<f32>(constants.y), vec4<f32>(constants.z), vec4<f32>(constants.w));
+  if (VALUE_TRANSFORMED) {
+    packed = summed(packed, shared_part);
+  } else {
+    plain = summed(plain, shared_part);
   }
   let natural = select(maximum * LN_2, vec4<f32>(NOTHING), maximum <= vec4<f32>(NOTHING));
   let partial = (vec4<u32>(firstPartial + head * rows) + row) * PARTIAL_WORDS;

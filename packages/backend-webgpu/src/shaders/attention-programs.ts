@@ -35,6 +35,10 @@ const WORKGROUP_BYTES = 16384;
 const TILE = 64;
 const LARGEST_ROWS = 8;
 const INTEGER_ROWS = 4;
+/** Elements of a reduction: channels of a head, tokens of a page. */
+const REDUCED = 128;
+/** Loads that are on their way at once. */
+const BATCH = 8;
 
 /** The order in which a layer keeps its codes on a device with these options. */
 export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
@@ -57,6 +61,7 @@ export function attentionPrograms(layer: LayerPlan, options: ShaderOptions): Att
     PARTIAL_WORDS: partialWords,
     QUERY_HEADS: geometry.queryHeads,
     GROUP_HEADS: geometry.queryHeads / geometry.kvHeads,
+    KV_HEADS: geometry.kvHeads,
     KEY_TRANSFORMED: keyTransforms.length > 0,
     KEY_MEASURED: keyTransforms.some((transform) => 'statisticsTokens' in transform),
     VALUE_TRANSFORMED: valueTransforms.length > 0,
@@ -123,9 +128,34 @@ function integerAttention(
       { part: 'integer-codes', prefix: 'value_' },
       alongTokens(key) ? 'integer-keys-outer' : 'integer-keys-inner',
       alongTokens(value) ? 'integer-values-inner' : 'integer-values-outer',
+      { text: runText('key', key, alongTokens(key) ? 1 : own.KEY_GROUPS) },
+      { text: runText('value', value, alongTokens(value) ? own.VALUE_GROUPS : 1) },
     ],
     subgroupsOf32 ? ['subgroups'] : [],
   );
+}
+
+/**
+ * Meets all words of a page, group by group, eight loads ahead. Written out, because a loop would wait for each load.
+ */
+function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number): string {
+  const bits = layout?.bits ?? 0;
+  const words = REDUCED / (32 / bits);
+  const lines = ['var sums = Sums();'];
+  for (let j = 0; j < words; j++) {
+    const batch = Math.floor(j / BATCH);
+    if (j % BATCH === 0 && j + BATCH < words)
+      lines.push(`let words${batch + 1} = ${tensor}_load(page, ${batch + 1}u, lane);`);
+    for (let field = 0; field < 8 / bits; field++)
+      lines.push(`${tensor}_meet(&sums, words${batch}.w${j % BATCH}, ${j}u, ${field}u, own);`);
+    const perGroup = words / groups;
+    if ((j + 1) % perGroup !== 0) continue;
+    lines.push(`${tensor}_group(run, sums, ${(j + 1) / perGroup - 1}u);`);
+    if (j + 1 < words) lines.push('sums = Sums();');
+  }
+  const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
+  const signature = `${tensor}_run(run: ptr<function, ${run}>, page: u32, words0: ${tensor}_Words, own: u32, lane: u32)`;
+  return functionText(signature, lines);
 }
 
 function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {

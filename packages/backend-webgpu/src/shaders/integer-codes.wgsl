@@ -1,36 +1,49 @@
-// Dot products of a run of code words with parts, and the parameters beside them. Composed once for keys and once for values.
+// Code words of a page, eight loads at a time, and how they meet parts. Composed once for keys and once for values.
 
-const tensor_codesPerWord = 32u / tensor_bits;
 const tensor_fields = 8u / tensor_bits;
 
-// Field number f of every byte, moved to its high bits.
-fn tensor_field(words: vec4<u32>, f: u32) -> vec4<u32> {
-  return (words << vec4<u32>(8u - tensor_bits * (f + 1u))) & vec4<u32>(tensor_fieldMask);
+struct tensor_Words {
+  w0: vec4<u32>,
+  w1: vec4<u32>,
+  w2: vec4<u32>,
+  w3: vec4<u32>,
+  w4: vec4<u32>,
+  w5: vec4<u32>,
+  w6: vec4<u32>,
+  w7: vec4<u32>,
 }
 
-// Words `first` to `end` of the reduction; `set` is the set of parts to meet them.
-fn tensor_sums(page: u32, first: u32, end: u32, setOfParts: u32, lane: u32) -> Sums {
-  var sums = Sums();
-  for (var j = first; j < end; j += 1u) {
-    let words = tensor_memory[page + j * LANES + lane];
-    for (var f = 0u; f < tensor_fields; f += 1u) {
-      let codes = tensor_field(words, f);
-      let at = setOfParts * LANES + j * tensor_fields + f;
-      let high = tensor_parts[at];
-      sums.highA += dots(codes.x, high);
-      sums.highB += dots(codes.y, high);
-      sums.highC += dots(codes.z, high);
-      sums.highD += dots(codes.w, high);
-      if (PARTS == 2u) {
-        let low = tensor_parts[tensor_sets * LANES + at];
-        sums.lowA += dots(codes.x, low);
-        sums.lowB += dots(codes.y, low);
-        sums.lowC += dots(codes.z, low);
-        sums.lowD += dots(codes.w, low);
-      }
-    }
+// Words number 8 batch to 8 batch + 7 of the reduction: all loads are on their way before the first is needed.
+fn tensor_load(page: u32, batch: u32, lane: u32) -> tensor_Words {
+  let at = page + batch * 8u * LANES + lane;
+  return tensor_Words(
+    tensor_memory[at],
+    tensor_memory[at + LANES],
+    tensor_memory[at + 2u * LANES],
+    tensor_memory[at + 3u * LANES],
+    tensor_memory[at + 4u * LANES],
+    tensor_memory[at + 5u * LANES],
+    tensor_memory[at + 6u * LANES],
+    tensor_memory[at + 7u * LANES],
+  );
+}
+
+// Field f of every byte of word number j of the reduction, moved to the high bits, against set number `own` of parts.
+fn tensor_meet(sums: ptr<function, Sums>, words: vec4<u32>, j: u32, f: u32, own: u32) {
+  let codes = (words << vec4<u32>(8u - tensor_bits * (f + 1u))) & vec4<u32>(tensor_fieldMask);
+  let at = own * LANES + j * tensor_fields + f;
+  let high = tensor_parts[at];
+  (*sums).highA += dots(codes.x, high);
+  (*sums).highB += dots(codes.y, high);
+  (*sums).highC += dots(codes.z, high);
+  (*sums).highD += dots(codes.w, high);
+  if (PARTS == 2u) {
+    let low = tensor_parts[tensor_sets * LANES + at];
+    (*sums).lowA += dots(codes.x, low);
+    (*sums).lowB += dots(codes.y, low);
+    (*sums).lowC += dots(codes.z, low);
+    (*sums).lowD += dots(codes.w, low);
   }
-  return sums;
 }
 
 // f16 parameters of the lane's four channels in group number `group` along tokens.

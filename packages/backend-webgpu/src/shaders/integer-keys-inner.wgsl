@@ -6,6 +6,13 @@ struct FixedKeys {
   totals: array<vec4<f32>, KEY_GROUPS>,
 }
 
+struct KeyRun {
+  result: Rows,
+  scales: Rows,
+  zeros: Rows,
+  fixed: FixedKeys,
+}
+
 fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
   var fixed: FixedKeys;
   let own = lane * KEY_GROUPS / LANES;
@@ -33,28 +40,39 @@ fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
     factor = select(factor, factorsOf(largest), mine);
   }
   let parts = partsOf(query, factor);
-  for (var part = 0u; part < PARTS; part += 1u) {
-    key_parts[part * LANES + lane] = parts[part];
+  key_parts[lane] = parts.high;
+  if (PARTS == 2u) {
+    key_parts[LANES + lane] = parts.low;
   }
   return fixed;
 }
 
 fn keyDots(page: u32, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
-  let scales = key_tokenParameters(page + key_scaleWord / 4u, lane);
-  var zeros = Rows();
+  let words = key_load(page, 0u, lane);
+  var run: KeyRun;
+  run.scales = key_tokenParameters(page + key_scaleWord / 4u, lane);
   if (key_hasZero) {
-    zeros = key_tokenParameters(page + key_zeroWord / 4u, lane);
+    run.zeros = key_tokenParameters(page + key_zeroWord / 4u, lane);
   }
-  var result = Rows();
-  const words = DIM / KEY_GROUPS / key_codesPerWord;
-  for (var group = 0u; group < KEY_GROUPS; group += 1u) {
-    let sums = numbersOf(key_sums(page, group * words, (group + 1u) * words, 0u, lane));
-    let factor = fixed.factors[group];
-    let total = fixed.totals[group];
-    result.a += scales.a[group] * (sums.a * factor + key_offset * total) + zeros.a[group] * total;
-    result.b += scales.b[group] * (sums.b * factor + key_offset * total) + zeros.b[group] * total;
-    result.c += scales.c[group] * (sums.c * factor + key_offset * total) + zeros.c[group] * total;
-    result.d += scales.d[group] * (sums.d * factor + key_offset * total) + zeros.d[group] * total;
+  run.fixed = fixed;
+  key_run(&run, page, words, 0u, lane);
+  return run.result;
+}
+
+fn key_group(run: ptr<function, KeyRun>, sums: Sums, group: u32) {
+  let numbers = numbersOf(sums);
+  let factor = (*run).fixed.factors[group];
+  let total = (*run).fixed.totals[group];
+  let scales = (*run).scales;
+  (*run).result.a += scales.a[group] * (numbers.a * factor + key_offset * total);
+  (*run).result.b += scales.b[group] * (numbers.b * factor + key_offset * total);
+  (*run).result.c += scales.c[group] * (numbers.c * factor + key_offset * total);
+  (*run).result.d += scales.d[group] * (numbers.d * factor + key_offset * total);
+  if (key_hasZero) {
+    let zeros = (*run).zeros;
+    (*run).result.a += zeros.a[group] * total;
+    (*run).result.b += zeros.b[group] * total;
+    (*run).result.c += zeros.c[group] * total;
+    (*run).result.d += zeros.d[group] * total;
   }
-  return result;
 }

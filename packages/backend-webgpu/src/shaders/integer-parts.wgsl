@@ -2,27 +2,31 @@
 
 const LARGEST_PART = select(32512.0, 127.0, PARTS == 1u);
 
-// Packs four numbers of each row, times `factors`, into words: [high part, low part].
-fn partsOf(rows: Rows, factors: vec4<f32>) -> array<vec4<u32>, PARTS> {
+struct Parts {
+  high: vec4<u32>,
+  low: vec4<u32>,
+}
+
+// Packs four numbers of each row, times `factors`, into words.
+fn partsOf(rows: Rows, factors: vec4<f32>) -> Parts {
   let a = vec4<i32>(round(rows.a * factors.x));
   let b = vec4<i32>(round(rows.b * factors.y));
   let c = vec4<i32>(round(rows.c * factors.z));
   let d = vec4<i32>(round(rows.d * factors.w));
-  var parts: array<vec4<u32>, PARTS>;
+  let low = vec4<u32>(pack4xI8(a), pack4xI8(b), pack4xI8(c), pack4xI8(d));
   if (PARTS == 1u) {
-    parts[0] = vec4<u32>(pack4xI8(a), pack4xI8(b), pack4xI8(c), pack4xI8(d));
-    return parts;
+    return Parts(low, low);
   }
-  let highA = (a + 128) >> vec4<u32>(8u);
-  let highB = (b + 128) >> vec4<u32>(8u);
-  let highC = (c + 128) >> vec4<u32>(8u);
-  let highD = (d + 128) >> vec4<u32>(8u);
-  parts[0] = vec4<u32>(pack4xI8(highA), pack4xI8(highB), pack4xI8(highC), pack4xI8(highD));
-  parts[PARTS - 1u] = vec4<u32>(pack4xI8(a), pack4xI8(b), pack4xI8(c), pack4xI8(d));
-  return parts;
+  return Parts(
+    vec4<u32>(
+      pack4xI8((a + 128) >> vec4<u32>(8u)), pack4xI8((b + 128) >> vec4<u32>(8u)),
+      pack4xI8((c + 128) >> vec4<u32>(8u)), pack4xI8((d + 128) >> vec4<u32>(8u)),
+    ),
+    low,
+  );
 }
 
-// The factor that makes the largest number the largest integer, and its inverse over what codes in high bits are too large.
+// The factor that makes the largest number the largest integer.
 fn factorsOf(largest: vec4<f32>) -> vec4<f32> {
   return select(LARGEST_PART / largest, vec4<f32>(0.0), largest == vec4<f32>(0.0));
 }

@@ -1,14 +1,19 @@
 // Values with groups along channels: a scale per token and set of channels is folded into the probabilities, page by page.
 
+struct ValueRun {
+  result: Rows,
+}
+
 fn valueDots(
-  page: u32, shares: Rows, constants: ptr<function, array<vec4<f32>, VALUE_SETS>>, lane: u32,
+  page: u32, words: value_Words, shares: Rows, constants: ptr<function, vec4<f32>>, lane: u32,
 ) -> Rows {
   let scales = value_tokenParameters(page + value_scaleWord / 4u, lane);
   var zeros = Rows();
   if (value_hasZero) {
     zeros = value_tokenParameters(page + value_zeroWord / 4u, lane);
   }
-  var factors: array<vec4<f32>, VALUE_SETS>;
+  let own = lane * VALUE_SETS / LANES;
+  var factor = vec4<f32>(0.0);
   for (var group = 0u; group < VALUE_SETS; group += 1u) {
     // A slot that holds no token may hold any scale.
     let folded = Rows(
@@ -20,18 +25,26 @@ fn valueDots(
       added += hidden(shares.a, zeros.a[group]) + hidden(shares.b, zeros.b[group]) +
         hidden(shares.c, zeros.c[group]) + hidden(shares.d, zeros.d[group]);
     }
-    (*constants)[group] += added;
     let largest = largestOfLanes(max(max(abs(folded.a), abs(folded.b)), max(abs(folded.c), abs(folded.d))), lane);
-    factors[group] = largest * (value_slope / LARGEST_PART);
+    let total = sumOfLanes(added, lane);
+    let mine = own == group;
+    factor = select(factor, largest * (value_slope / LARGEST_PART), mine);
+    *constants += select(vec4<f32>(0.0), total, mine);
     let parts = partsOf(transposed(folded), factorsOf(largest));
-    for (var part = 0u; part < PARTS; part += 1u) {
-      value_parts[(part * VALUE_SETS + group) * LANES + lane] = parts[part];
+    value_parts[group * LANES + lane] = parts.high;
+    if (PARTS == 2u) {
+      value_parts[(VALUE_SETS + group) * LANES + lane] = parts.low;
     }
   }
   workgroupBarrier();
-  let own = lane * VALUE_SETS / LANES;
-  let sums = numbersOf(value_sums(page, 0u, PAGE / value_codesPerWord, own, lane));
-  return transposed(Rows(sums.a * factors[own], sums.b * factors[own], sums.c * factors[own], sums.d * factors[own]));
+  var run: ValueRun;
+  value_run(&run, page, words, own, lane);
+  let numbers = run.result;
+  return transposed(Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor));
+}
+
+fn value_group(run: ptr<function, ValueRun>, sums: Sums, group: u32) {
+  (*run).result = numbersOf(sums);
 }
 
 fn hidden(share: vec4<f32>, parameter: f32) -> vec4<f32> {

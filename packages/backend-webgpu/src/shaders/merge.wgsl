@@ -10,6 +10,8 @@ const NOTHING = -3.0e38;
 @group(0) @binding(5) var<storage, read_write> log_sum_exp: array<u32>;
 
 var<workgroup> row_values: array<f32, value_headDim>;
+var<workgroup> lane_values: array<f32, MERGE_SIZE>;
+var<workgroup> lane_packed: array<f32, MERGE_SIZE>;
 
 // A row of the table: sequence, query of the sequence. A sequence: first query, queries, length, key statistics,
 // value statistics, first item, items.
@@ -25,19 +27,37 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   let firstItem = commands[sequence + 5u];
   let items = commands[sequence + 6u];
 
+  // Partials of the splits lie one block of rows apart.
+  let stride = rows * KV_HEADS * PARTIAL_WORDS;
+  let first = (commands[job.first + firstItem * 4u + 3u] + head * rows + row) * PARTIAL_WORDS;
   var maximum = NOTHING;
-  for (var i = 0u; i < items; i += 1u) {
-    let partial = partialOf(firstItem + i, head, rows, row);
-    maximum = max(maximum, partials[partial]);
+  for (var i = lane; i < items; i += MERGE_SIZE) {
+    maximum = max(maximum, partials[first + i * stride]);
   }
+  lane_values[lane] = maximum;
+  workgroupBarrier();
+  for (var i = 0u; i < MERGE_SIZE; i += 1u) {
+    maximum = max(maximum, lane_values[i]);
+  }
+  workgroupBarrier();
   var sum = 0.0;
   var packedSum = 0.0;
-  for (var i = 0u; i < items; i += 1u) {
-    let partial = partialOf(firstItem + i, head, rows, row);
-    let factor = select(exp(partials[partial] - maximum), 0.0, partials[partial] <= NOTHING);
-    sum += partials[partial + 1u] * factor;
-    packedSum += partials[partial + 2u] * factor;
+  for (var i = lane; i < items; i += MERGE_SIZE) {
+    let at = first + i * stride;
+    let factor = select(exp(partials[at] - maximum), 0.0, partials[at] <= NOTHING);
+    sum += partials[at + 1u] * factor;
+    packedSum += partials[at + 2u] * factor;
   }
+  lane_values[lane] = sum;
+  lane_packed[lane] = packedSum;
+  workgroupBarrier();
+  sum = 0.0;
+  packedSum = 0.0;
+  for (var i = 0u; i < MERGE_SIZE; i += 1u) {
+    sum += lane_values[i];
+    packedSum += lane_packed[i];
+  }
+  workgroupBarrier();
   let result = (commands[sequence] + query) * QUERY_HEADS + group.y;
   let seen = maximum > NOTHING;
   if (lane == 0u) {
@@ -46,13 +66,13 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   }
   if (VALUE_TRANSFORMED) {
     for (var channel = lane; channel < value_headDim; channel += MERGE_SIZE) {
-      row_values[channel] = combined(firstItem, items, head, rows, row, maximum, value_headDim + channel);
+      row_values[channel] = combined(first + value_headDim + channel, stride, items, maximum, first);
     }
     workgroupBarrier();
     invertRow(head, statisticsPage, packedSum, lane);
   }
   for (var channel = lane; channel < value_headDim; channel += MERGE_SIZE) {
-    var value = combined(firstItem, items, head, rows, row, maximum, channel);
+    var value = combined(first + channel, stride, items, maximum, first);
     if (VALUE_TRANSFORMED) {
       value += row_values[channel];
     }
@@ -60,19 +80,13 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   }
 }
 
-fn partialOf(item: u32, head: u32, rows: u32, row: u32) -> u32 {
-  return (commands[job.first + item * 4u + 3u] + head * rows + row) * PARTIAL_WORDS;
-}
-
-fn combined(
-  firstItem: u32, items: u32, head: u32, rows: u32, row: u32, maximum: f32, channel: u32,
-) -> f32 {
+// Channels of all splits, weighted; `at` is that of the first split, less its three numbers.
+fn combined(at: u32, stride: u32, items: u32, maximum: f32, first: u32) -> f32 {
   var value = 0.0;
   for (var i = 0u; i < items; i += 1u) {
-    let partial = partialOf(firstItem + i, head, rows, row);
-    if (partials[partial] > NOTHING) {
-      value += partials[partial + 3u + channel] * exp(partials[partial] - maximum);
-    }
+    let weight = partials[first + i * stride];
+    // What a split that saw nothing left is no number of interest.
+    value += select(partials[at + 3u + i * stride] * exp(weight - maximum), 0.0, weight <= NOTHING);
   }
   return value;
 }

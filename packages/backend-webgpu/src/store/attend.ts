@@ -10,7 +10,7 @@ import { SEGMENT_WORDS, segmentsOf } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
-const WORKGROUPS = 1024;
+const WORKGROUPS = 2048;
 const SHORTEST_SPLIT = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
 const NO_STATISTICS = 0xffffffff;
