@@ -46,6 +46,7 @@ const { device, languageFeatures } = await openDevice();
 device.addEventListener('uncapturederror', (event) => console.log(`GPU error: ${event.error.message.slice(0, 2000)}`));
 const subgroups = device.features.has('subgroups') && !process.argv.includes('--no-subgroups');
 const shapes = process.argv.includes('--short') ? [[8, 131072]] : [[8, 131072], [1, 131072], [1, 8192]];
+const workgroups = Number(process.argv.find((argument) => argument.startsWith('--workgroups='))?.slice(13) ?? 2048);
 const only = process.argv.find((argument) => argument.startsWith('--plan='))?.slice(7);
 
 for (const [batch, tokens] of shapes as [number, number][]) {
@@ -122,6 +123,7 @@ async function time(
     partials: new GrowingBuffer(device, recorder, 'partials'),
     output: buffer(queries.byteLength),
     logSumExp: buffer(batch * QUERY_HEADS * 4),
+    workgroups,
   };
   const perSequence = Math.ceil(tokens / 128);
   const order = shuffled(perSequence * batch);

@@ -147,8 +147,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   var packedSum = vec4<f32>(0.0);
   var plain = Rows();
   var packed = Rows();
-  // What the channels of this lane share, by row: zeros and offsets of values.
-  var constants = vec4<f32>(0.0);
+  // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
+  var constants = Rows();
 
   for (var s = 0u; s < segments; s += 1u) {
     let segment = segmentAt(firstSegment + s);
@@ -198,7 +198,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         packed = rescaled(packed, rescale);
         packedSum *= rescale;
       }
-      constants *= rescale;
+      constants = Rows(constants.a * rescale, constants.b * rescale, constants.c * rescale, constants.d * rescale);
 
       if (segment.key_source == SOURCE_PACKED) {
         if (offset < count) { weights[offset] = shown.a; }
@@ -231,7 +231,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
 
   let total = sumOfLanes(sum, lane);
   let packedTotal = sumOfLanes(packedSum, lane);
-  let shared_part = Rows(vec4<f32>(constants.x), vec4<f32>(constants.y), vec4<f32>(constants.z), vec4<f32>(constants.w));
+  let constant = constantsOf(constants, lane);
+  let shared_part = Rows(vec4<f32>(constant.x), vec4<f32>(constant.y), vec4<f32>(constant.z), vec4<f32>(constant.w));
   if (VALUE_TRANSFORMED) {
     packed = summed(packed, shared_part);
   } else {

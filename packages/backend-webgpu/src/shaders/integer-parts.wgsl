@@ -7,23 +7,33 @@ struct Parts {
   low: vec4<u32>,
 }
 
+// Adding this rounds to an integer, half to even, and leaves it in the low bits.
+const ROUNDER = 12582912.0;
+
 // Packs four numbers of each row, times `factors`, into words.
 fn partsOf(rows: Rows, factors: vec4<f32>) -> Parts {
-  let a = vec4<i32>(round(rows.a * factors.x));
-  let b = vec4<i32>(round(rows.b * factors.y));
-  let c = vec4<i32>(round(rows.c * factors.z));
-  let d = vec4<i32>(round(rows.d * factors.w));
-  let low = vec4<u32>(pack4xI8(a), pack4xI8(b), pack4xI8(c), pack4xI8(d));
+  let a = bitcast<vec4<u32>>(rows.a * factors.x + ROUNDER);
+  let b = bitcast<vec4<u32>>(rows.b * factors.y + ROUNDER);
+  let c = bitcast<vec4<u32>>(rows.c * factors.z + ROUNDER);
+  let d = bitcast<vec4<u32>>(rows.d * factors.w + ROUNDER);
+  let low = vec4<u32>(lowBytes(a), lowBytes(b), lowBytes(c), lowBytes(d));
   if (PARTS == 1u) {
     return Parts(low, low);
   }
+  // The low part is signed: what it takes away is added to the high one.
+  let carry = vec4<u32>(128u);
   return Parts(
-    vec4<u32>(
-      pack4xI8((a + 128) >> vec4<u32>(8u)), pack4xI8((b + 128) >> vec4<u32>(8u)),
-      pack4xI8((c + 128) >> vec4<u32>(8u)), pack4xI8((d + 128) >> vec4<u32>(8u)),
-    ),
+    vec4<u32>(highBytes(a + carry), highBytes(b + carry), highBytes(c + carry), highBytes(d + carry)),
     low,
   );
+}
+
+fn lowBytes(v: vec4<u32>) -> u32 {
+  return (v.x & 0xffu) | ((v.y & 0xffu) << 8u) | ((v.z & 0xffu) << 16u) | (v.w << 24u);
+}
+
+fn highBytes(v: vec4<u32>) -> u32 {
+  return ((v.x >> 8u) & 0xffu) | (v.y & 0xff00u) | ((v.z & 0xff00u) << 8u) | ((v.w & 0xff00u) << 16u);
 }
 
 // The factor that makes the largest number the largest integer.

@@ -27,3 +27,14 @@ fn sumOfLanes(value: vec4<f32>, lane: u32) -> vec4<f32> {
   workgroupBarrier();
   return lane_values[0];
 }
+
+// Sums over all lanes of four vectors; a lane gets the one of its quarter of the lanes.
+fn sumsByQuarter(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>, lane: u32) -> vec4<f32> {
+  let sumA = sumOfLanes(a, lane);
+  let sumB = sumOfLanes(b, lane);
+  let sumC = sumOfLanes(c, lane);
+  let sumD = sumOfLanes(d, lane);
+  return select(
+    select(sumA, sumB, (lane & 8u) != 0u), select(sumC, sumD, (lane & 8u) != 0u), (lane & 16u) != 0u,
+  );
+}

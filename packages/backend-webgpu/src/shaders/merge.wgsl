@@ -1,7 +1,9 @@
 // Combines the splits of a sequence, undoes the transforms of packed values, writes output and log-sum-exp. One workgroup:
 // one query of one query head.
 
-const MERGE_SIZE = 64u;
+const MERGE_SIZE = 128u;
+// Splits whose factors are held at once.
+const HELD = 256u;
 const NOTHING = -3.0e38;
 
 @group(0) @binding(2) var<storage, read> memory: array<u32>;
@@ -11,6 +13,8 @@ const NOTHING = -3.0e38;
 
 var<workgroup> row_values: array<f32, value_headDim>;
 var<workgroup> lane_values: array<f32, MERGE_SIZE>;
+var<workgroup> plain_values: array<f32, value_headDim>;
+var<workgroup> factors: array<f32, HELD>;
 var<workgroup> lane_packed: array<f32, MERGE_SIZE>;
 
 // A row of the table: sequence, query of the sequence. A sequence: first query, queries, length, key statistics,
@@ -64,15 +68,38 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
     // Minus infinity where nothing is visible.
     log_sum_exp[result] = select(0xff800000u, bitcast<u32>(maximum + log(sum)), seen);
   }
-  if (VALUE_TRANSFORMED) {
-    for (var channel = lane; channel < value_headDim; channel += MERGE_SIZE) {
-      row_values[channel] = combined(first + value_headDim + channel, stride, items, maximum, first);
+  // Sums over splits, one channel to a lane; heads wider than the workgroup take rounds.
+  for (var start = 0u; start < value_headDim; start += MERGE_SIZE) {
+    let channel = start + lane;
+    var value = 0.0;
+    var transformed = 0.0;
+    for (var held = 0u; held < items; held += HELD) {
+      let count = min(HELD, items - held);
+      workgroupBarrier();
+      for (var i = lane; i < count; i += MERGE_SIZE) {
+        let weight = partials[first + (held + i) * stride];
+        factors[i] = select(exp(weight - maximum), 0.0, weight <= NOTHING);
+      }
+      workgroupBarrier();
+      if (channel < value_headDim) {
+        let at = first + 3u + channel + held * stride;
+        value += weighted(at, stride, count);
+        if (VALUE_TRANSFORMED) {
+          transformed += weighted(at + value_headDim, stride, count);
+        }
+      }
     }
-    workgroupBarrier();
+    if (channel < value_headDim) {
+      row_values[channel] = transformed;
+      plain_values[channel] = value;
+    }
+  }
+  workgroupBarrier();
+  if (VALUE_TRANSFORMED) {
     invertRow(head, statisticsPage, packedSum, lane);
   }
   for (var channel = lane; channel < value_headDim; channel += MERGE_SIZE) {
-    var value = combined(first + channel, stride, items, maximum, first);
+    var value = plain_values[channel];
     if (VALUE_TRANSFORMED) {
       value += row_values[channel];
     }
@@ -80,13 +107,28 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   }
 }
 
-// Channels of all splits, weighted; `at` is that of the first split, less its three numbers.
-fn combined(at: u32, stride: u32, items: u32, maximum: f32, first: u32) -> f32 {
+// One channel of some splits; eight loads are on their way at once. A split that saw nothing may have left anything.
+fn weighted(at: u32, stride: u32, count: u32) -> f32 {
   var value = 0.0;
-  for (var i = 0u; i < items; i += 1u) {
-    let weight = partials[first + i * stride];
-    // What a split that saw nothing left is no number of interest.
-    value += select(partials[at + 3u + i * stride] * exp(weight - maximum), 0.0, weight <= NOTHING);
+  var i = 0u;
+  for (; i + 8u <= count; i += 8u) {
+    let a = partials[at + i * stride];
+    let b = partials[at + (i + 1u) * stride];
+    let c = partials[at + (i + 2u) * stride];
+    let d = partials[at + (i + 3u) * stride];
+    let e = partials[at + (i + 4u) * stride];
+    let f = partials[at + (i + 5u) * stride];
+    let g = partials[at + (i + 6u) * stride];
+    let h = partials[at + (i + 7u) * stride];
+    value += shown(a, i) + shown(b, i + 1u) + shown(c, i + 2u) + shown(d, i + 3u);
+    value += shown(e, i + 4u) + shown(f, i + 5u) + shown(g, i + 6u) + shown(h, i + 7u);
+  }
+  for (; i < count; i += 1u) {
+    value += shown(partials[at + i * stride], i);
   }
   return value;
+}
+
+fn shown(value: f32, split: u32) -> f32 {
+  return select(value * factors[split], 0.0, factors[split] == 0.0);
 }

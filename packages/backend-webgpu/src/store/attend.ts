@@ -10,7 +10,7 @@ import { SEGMENT_WORDS, segmentsOf } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
-const WORKGROUPS = 2048;
+export const WORKGROUPS = 2048;
 const SHORTEST_SPLIT = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
 const NO_STATISTICS = 0xffffffff;
@@ -34,6 +34,7 @@ export interface AttendContext {
   readonly partials: GrowingBuffer;
   readonly output: GPUBuffer;
   readonly logSumExp: GPUBuffer;
+  readonly workgroups: number;
 }
 
 /** Queries `first` to `first + queries - 1` of the job, of one sequence; the last stands at position `length - 1`. */
@@ -140,7 +141,9 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
   const { plan, recorder, kernels, key, value, inputs, query, output, logSumExp } = context;
   const { queryHeads, kvHeads } = plan.geometry;
   const { prepared, partials, queries } = round;
-  recorder.dispatch({
+  // Queries that are f32 and meet plain keys are read as they came.
+  const asTheyCame = query.type === 'f32' && kernels.queryWords === plan.key.headDim;
+  if (!asTheyCame) recorder.dispatch({
     kernel: kernels.query,
     buffers: [key.buffer, query.buffer, prepared],
     table: round.firstRow,
@@ -149,7 +152,7 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
   });
   recorder.dispatch({
     kernel: kernels.attend,
-    buffers: [key.buffer, value.buffer, inputs.buffer, prepared, partials],
+    buffers: [key.buffer, value.buffer, inputs.buffer, asTheyCame ? query.buffer : prepared, partials],
     table: round.firstItem,
     first: round.firstSegment,
     groups: [round.items, kvHeads, round.rowBlocks],
@@ -225,7 +228,7 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
 }
 
 /** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
-function splitTokens({ plan, kernels }: AttendContext, round: readonly QueryBlock[]): number {
+function splitTokens({ plan, kernels, workgroups }: AttendContext, round: readonly QueryBlock[]): number {
   const { queryHeads, kvHeads } = plan.geometry;
   let groups = 0;
   let bytes = 0;
@@ -234,7 +237,7 @@ function splitTokens({ plan, kernels }: AttendContext, round: readonly QueryBloc
     groups += length * kvHeads * rowBlocks;
     bytes += length * queries * queryHeads * kernels.partialWords * 4;
   }
-  return Math.max(SHORTEST_SPLIT, Math.ceil(groups / WORKGROUPS), Math.ceil(bytes / PARTIAL_BYTES));
+  return Math.max(SHORTEST_SPLIT, Math.ceil(groups / workgroups), Math.ceil(bytes / PARTIAL_BYTES));
 }
 
 /** Runs of segments with about `tokens` tokens each: first segment and count. */

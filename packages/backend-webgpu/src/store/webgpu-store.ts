@@ -26,7 +26,7 @@ import type { CodeOrder } from '../shaders/code-order.js';
 import type { Program } from '../shaders/programs.js';
 import { type TensorPrograms, tensorPrograms } from '../shaders/tensor-programs.js';
 import { appendTensor, type TensorKernels } from './append.js';
-import { type AttentionKernels, attend } from './attend.js';
+import { type AttentionKernels, attend, WORKGROUPS } from './attend.js';
 import { InputPool } from './input-pool.js';
 import { toCanonical, toReduction } from './page-order.js';
 import { TensorMemory } from './tensor-memory.js';
@@ -155,6 +155,7 @@ export class WebGpuStore implements BlockStore {
         partials: this.#partials,
         output,
         logSumExp,
+        workgroups: WORKGROUPS,
       },
       job.sequences.filter((sequence) => sequence.queries > 0),
     );
