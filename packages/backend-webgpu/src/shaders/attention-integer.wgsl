@@ -27,8 +27,8 @@ const LN_2 = 0.69314718055994530942f;
 var<workgroup> key_parts: array<vec4<u32>, PARTS * KEY_SETS * LANES>;
 // Parts of the folded probabilities by [part, set, lane]: four tokens of the lane in a word.
 var<workgroup> value_parts: array<vec4<u32>, PARTS * VALUE_SETS * LANES>;
-// By token of the tile.
-var<workgroup> weights: array<vec4<f32>, PAGE>;
+// By token of the tile, and one for tokens outside.
+var<workgroup> weights: array<vec4<f32>, PAGE + 1u>;
 // Queries as they came, by channel, for tokens in f16.
 var<workgroup> plain_query: array<vec4<f32>, DIM>;
 
@@ -150,13 +150,24 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
   var constants = Rows();
 
+  // One segment and one batch of keys ahead: their latency hides behind the segment before.
+  var next_segment = segmentAt(firstSegment);
+  var keyWords: key_Words;
+  if (next_segment.key_source == SOURCE_PACKED) {
+    keyWords = key_load(next_segment.key_page / 4u + head * key_headWords / 4u, 0u, lane);
+  }
   for (var s = 0u; s < segments; s += 1u) {
-    let segment = segmentAt(firstSegment + s);
+    let segment = next_segment;
+    if (s + 1u < segments) {
+      next_segment = segmentAt(firstSegment + s + 1u);
+    }
     let whole = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED;
     let step = select(LANES, PAGE, whole);
     for (var start = 0u; start < segment.count; start += step) {
       let count = min(step, segment.count - start);
       let firstToken = segment.position + start;
+      // A whole page that every row sees whole, in the same slots of both tensors: nothing is masked, nothing moves.
+      let full = whole && count == PAGE && WINDOW_SIZE == 0u && firstToken + PAGE <= position.x + 1u;
 
       // Logits of the tile, at most four tokens a lane.
       var logits = Rows(vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING));
@@ -164,19 +175,29 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       if (segment.key_source == SOURCE_PACKED) {
         let page = segment.key_page / 4u + head * key_headWords / 4u;
         let slot = segment.key_slot + start;
-        let dotted = keyDots(page, packedQuery, fixed, lane);
+        let dotted = keyDots(page, keyWords, packedQuery, fixed, lane);
         // Wraps for tokens before the tile, which are then not below its count.
         offset = 4u * lane - slot;
+        if (full) {
+          logits = Rows(
+            capped(dotted.a + added), capped(dotted.b + added), capped(dotted.c + added), capped(dotted.d + added),
+          );
+        } else {
         logits.a = select(logits.a, capped(dotted.a + added), seen(offset, count, firstToken, position));
         logits.b = select(logits.b, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position));
         logits.c = select(logits.c, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position));
         logits.d = select(logits.d, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position));
-      } else if (lane < count) {
-        offset = lane;
-        let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + lane, head);
-        logits.a = select(logits.a, capped(dotted), visible(firstToken + lane, position));
+        }
+      } else {
+        // Lanes past the last token repeat it unseen: lanes that part ways may not meet again before the next reduction.
+        let token = min(lane, count - 1u);
+        let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + token, head);
+        logits.a = select(logits.a, capped(dotted), seen(lane, count, firstToken, position));
       }
 
+      if (start + step >= segment.count && next_segment.key_source == SOURCE_PACKED) {
+        keyWords = key_load(next_segment.key_page / 4u + head * key_headWords / 4u, 0u, lane);
+      }
       // On their way while the softmax is computed.
       var valueWords: value_Words;
       let valuePage = segment.value_page / 4u + head * value_headWords / 4u;
@@ -185,36 +206,45 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       }
 
       let tile = max(max(logits.a, logits.b), max(logits.c, logits.d));
-      let next = max(maximum, largestOfLanes(tile, lane));
-      let rescale = exp2(maximum - next);
-      maximum = next;
+      let raised = max(maximum, largestOfLanes(tile, lane));
+      let grown = any(raised > maximum);
+      let rescale = exp2(maximum - raised);
+      maximum = raised;
       let shown = Rows(
         weightsOf(logits.a, maximum), weightsOf(logits.b, maximum), weightsOf(logits.c, maximum), weightsOf(logits.d, maximum),
       );
       let shares = shown.a + shown.b + shown.c + shown.d;
-      sum = sum * rescale + shares;
-      plain = rescaled(plain, rescale);
-      if (VALUE_TRANSFORMED) {
-        packed = rescaled(packed, rescale);
-        packedSum *= rescale;
+      if (grown) {
+        sum *= rescale;
+        plain = rescaled(plain, rescale);
+        if (VALUE_TRANSFORMED) {
+          packed = rescaled(packed, rescale);
+          packedSum *= rescale;
+        }
+        constants = Rows(constants.a * rescale, constants.b * rescale, constants.c * rescale, constants.d * rescale);
       }
-      constants = Rows(constants.a * rescale, constants.b * rescale, constants.c * rescale, constants.d * rescale);
+      sum += shares;
 
-      if (segment.key_source == SOURCE_PACKED) {
-        if (offset < count) { weights[offset] = shown.a; }
-        if (offset + 1u < count) { weights[offset + 1u] = shown.b; }
-        if (offset + 2u < count) { weights[offset + 2u] = shown.c; }
-        if (offset + 3u < count) { weights[offset + 3u] = shown.d; }
-      } else if (lane < count) {
+      if (full) {
+        // A lane's tokens keep to the lane.
+      } else if (segment.key_source == SOURCE_PACKED) {
+        weights[min(offset, PAGE)] = shown.a;
+        weights[min(offset + 1u, PAGE)] = shown.b;
+        weights[min(offset + 2u, PAGE)] = shown.c;
+        weights[min(offset + 3u, PAGE)] = shown.d;
+      } else {
         weights[lane] = shown.a;
       }
       workgroupBarrier();
 
       if (segment.value_source == SOURCE_PACKED) {
         let begin = 4u * lane - (segment.value_slot + start);
-        let shares = Rows(
-          weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
-        );
+        var shares = shown;
+        if (!full) {
+          shares = Rows(
+            weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
+          );
+        }
         let added_values = valueDots(valuePage, valueWords, shares, &constants, lane);
         if (VALUE_TRANSFORMED) {
           packed = summed(packed, added_values);
@@ -260,10 +290,7 @@ fn weightsOf(logits: vec4<f32>, maximum: vec4<f32>) -> vec4<f32> {
 }
 
 fn weightAt(offset: u32, count: u32) -> vec4<f32> {
-  if (offset < count) {
-    return weights[offset];
-  }
-  return vec4<f32>(0.0);
+  return select(vec4<f32>(0.0), weights[min(offset, PAGE)], offset < count);
 }
 
 fn rescaled(rows: Rows, by: vec4<f32>) -> Rows {

@@ -39,6 +39,7 @@ const INTEGER_ROWS = 4;
 const REDUCED = 128;
 /** Loads that are on their way at once. */
 const BATCH = 8;
+const AHEAD = Number((globalThis as any).process?.env?.AHEAD ?? 1);
 
 /** The order in which a layer keeps its codes on a device with these options. */
 export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
@@ -141,17 +142,19 @@ function integerAttention(
 function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number): string {
   const bits = layout?.bits ?? 0;
   const words = REDUCED / (32 / bits);
-  const lines = ['var sums = Sums();'];
+  const lines = ['var sums = zeroSums();'];
   for (let j = 0; j < words; j++) {
     const batch = Math.floor(j / BATCH);
-    if (j % BATCH === 0 && j + BATCH < words)
+    if (AHEAD === 0 && j % BATCH === 0 && j > 0)
+      lines.push(`let words${batch} = ${tensor}_load(page, ${batch}u, lane);`);
+    if (AHEAD === 1 && j % BATCH === 0 && j + BATCH < words)
       lines.push(`let words${batch + 1} = ${tensor}_load(page, ${batch + 1}u, lane);`);
     for (let field = 0; field < 8 / bits; field++)
       lines.push(`${tensor}_meet(&sums, words${batch}.w${j % BATCH}, ${j}u, ${field}u, own);`);
     const perGroup = words / groups;
     if ((j + 1) % perGroup !== 0) continue;
     lines.push(`${tensor}_group(run, sums, ${(j + 1) / perGroup - 1}u);`);
-    if (j + 1 < words) lines.push('sums = Sums();');
+    if (j + 1 < words) lines.push('sums = zeroSums();');
   }
   const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
   const signature = `${tensor}_run(run: ptr<function, ${run}>, page: u32, words0: ${tensor}_Words, own: u32, lane: u32)`;

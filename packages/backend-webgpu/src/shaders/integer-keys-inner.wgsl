@@ -47,8 +47,7 @@ fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
   return fixed;
 }
 
-fn keyDots(page: u32, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
-  let words = key_load(page, 0u, lane);
+fn keyDots(page: u32, words: key_Words, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
   var run: KeyRun;
   run.scales = key_tokenParameters(page + key_scaleWord / 4u, lane);
   if (key_hasZero) {

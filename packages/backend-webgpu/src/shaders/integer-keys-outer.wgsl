@@ -42,8 +42,7 @@ fn storeKeyParts(folded: Folded, factors: vec4<f32>, group: u32, lane: u32) {
 }
 
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
-fn keyDots(page: u32, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
-  let words = key_load(page, 0u, lane);
+fn keyDots(page: u32, words: key_Words, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
   let own = lane * KEY_SETS / LANES;
   var bias = vec4<f32>(0.0);
   var largest = vec4<f32>(0.0);

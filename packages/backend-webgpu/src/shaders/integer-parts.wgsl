@@ -36,10 +36,14 @@ fn highBytes(v: vec4<u32>) -> u32 {
   return ((v.x >> 8u) & 0xffu) | (v.y & 0xff00u) | ((v.z & 0xff00u) << 8u) | ((v.w & 0xff00u) << 16u);
 }
 
-// The factor that makes the largest number the largest integer.
+// The factor that makes the largest number the largest integer. Numbers too small to have one are nothing beside the rest.
 fn factorsOf(largest: vec4<f32>) -> vec4<f32> {
-  return select(LARGEST_PART / largest, vec4<f32>(0.0), largest == vec4<f32>(0.0));
+  return select(LARGEST_PART / largest, vec4<f32>(0.0), largest < vec4<f32>(1.0e-30));
 }
+
+// Sums begin at the bits of the rounder, so that they are floating-point numbers when they end: 128 products of 7 and 8 bits
+// stay below 2^22.
+const SUM_ZERO = 0x4b400000i;
 
 struct Sums {
   highA: vec4<i32>,
@@ -52,14 +56,22 @@ struct Sums {
   lowD: vec4<i32>,
 }
 
+fn zeroSums() -> Sums {
+  let zero = vec4<i32>(SUM_ZERO);
+  return Sums(zero, zero, zero, zero, zero, zero, zero, zero);
+}
+
+fn numberOf(sum: vec4<i32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(sum) - ROUNDER;
+}
+
 fn numbersOf(sums: Sums) -> Rows {
+  let high = Rows(numberOf(sums.highA), numberOf(sums.highB), numberOf(sums.highC), numberOf(sums.highD));
   if (PARTS == 1u) {
-    return Rows(vec4<f32>(sums.highA), vec4<f32>(sums.highB), vec4<f32>(sums.highC), vec4<f32>(sums.highD));
+    return high;
   }
   return Rows(
-    256.0 * vec4<f32>(sums.highA) + vec4<f32>(sums.lowA),
-    256.0 * vec4<f32>(sums.highB) + vec4<f32>(sums.lowB),
-    256.0 * vec4<f32>(sums.highC) + vec4<f32>(sums.lowC),
-    256.0 * vec4<f32>(sums.highD) + vec4<f32>(sums.lowD),
+    256.0 * high.a + numberOf(sums.lowA), 256.0 * high.b + numberOf(sums.lowB),
+    256.0 * high.c + numberOf(sums.lowC), 256.0 * high.d + numberOf(sums.lowD),
   );
 }
