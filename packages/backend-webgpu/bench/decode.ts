@@ -42,7 +42,9 @@ function planOf(key: TensorScheme, value: TensorScheme): Plan {
   return createPlan(scheme, { layers: 1, queryHeads: QUERY_HEADS, kvHeads: KV_HEADS, keyHeadDim: DIM, valueHeadDim: DIM });
 }
 
-const { device, languageFeatures } = await openDevice();
+const { device, languageFeatures } = await openDevice(
+  process.argv.includes('--no-robustness') ? ['disable_robustness'] : [],
+);
 device.addEventListener('uncapturederror', (event) => console.log(`GPU error: ${event.error.message.slice(0, 2000)}`));
 const subgroups = device.features.has('subgroups') && !process.argv.includes('--no-subgroups');
 const shapes = process.argv.includes('--short') ? [[8, 131072]] : [[8, 131072], [1, 131072], [1, 8192]];

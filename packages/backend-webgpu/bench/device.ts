@@ -1,14 +1,14 @@
 /**
  * The GPU of this machine through dawn, with the largest limits and every feature that shaders here can use.
  */
-export async function openDevice(): Promise<{
+export async function openDevice(toggles: readonly string[] = []): Promise<{
   readonly device: GPUDevice;
   readonly languageFeatures: ReadonlySet<string>;
 }> {
   const { create, globals } = await import('webgpu');
   Object.assign(globalThis, globals);
   const gpu = create([
-    'enable-dawn-features=vulkan_enable_f16_on_nvidia,allow_unsafe_apis',
+    `enable-dawn-features=${['vulkan_enable_f16_on_nvidia', 'allow_unsafe_apis', ...toggles].join()}`,
     'disable-dawn-features=timestamp_quantization',
   ]);
   // The instance must stay referenced.

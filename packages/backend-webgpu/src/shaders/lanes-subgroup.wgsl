@@ -1,11 +1,7 @@
 // Reductions over the 32 lanes of a workgroup that is one subgroup.
 
-// Integers of the same order, so that one instruction finds the largest of a subgroup.
 fn largestOfLanes(value: vec4<f32>, lane: u32) -> vec4<f32> {
-  let bits = bitcast<vec4<i32>>(value);
-  let ordered = bits ^ ((bits >> vec4<u32>(31u)) & vec4<i32>(0x7fffffff));
-  let largest = subgroupMax(ordered);
-  return bitcast<vec4<f32>>(largest ^ ((largest >> vec4<u32>(31u)) & vec4<i32>(0x7fffffff)));
+  return subgroupMax(value);
 }
 
 fn sumOfLanes(value: vec4<f32>, lane: u32) -> vec4<f32> {
