@@ -81,6 +81,7 @@ export {
   schemeDataOf,
   schemeJsonSchema,
 } from './scheme-schema.js';
+export type * from './simulation.js';
 export {
   type DeviceTensor,
   f16Tensor,
