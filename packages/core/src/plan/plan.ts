@@ -2,9 +2,10 @@
  * The planner: scheme x geometry -> plan, with every size a backend needs.
  */
 
+import type { GroupCodec } from '../codec.js';
+import { checkedCodecs, codecOf } from '../codec-rules.js';
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
-import { roundToF16 } from '../float16.js';
 import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
 import { checkCount, checkOptions } from '../options.js';
 import type {
@@ -14,7 +15,8 @@ import type {
   TensorCalibration,
   TensorScheme,
 } from '../scheme.js';
-import { deepFreeze, parseCalibration, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { deepFreeze, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { resolveCalibration } from './calibration.js';
 import { type BlockLayout, layoutBlock } from './layout.js';
 
 /** Tokens of an f16 window page. */
@@ -25,18 +27,23 @@ const SLIDING_BLOCK_TOKENS = 32;
 
 export interface PlanOptions {
   readonly calibration?: Calibration;
+  /** What a scheme that comes from JSON cannot bring along; beside the codecs of the scheme object, if any. */
+  readonly codecs?: readonly GroupCodec[];
   /** Tokens of a packed block; rounded up to whole flushes. Default 128, or 32 in sliding-window layers. */
   readonly blockTokens?: number;
 }
 
-/** A scheme resolved against a geometry. Frozen, and JSON throughout. */
+/** A scheme resolved against a geometry. Frozen, and JSON but for the functions of codecs. */
 export interface Plan {
   readonly planVersion: 1;
   readonly scheme: SchemeData;
   readonly layers: readonly LayerPlan[];
   readonly classes: readonly PageClass[];
   readonly calibration: Calibration | null;
-  /** Identifies bytes: two caches with this fingerprint can exchange snapshots. */
+  /**
+   * Identifies bytes: two caches with this fingerprint can exchange snapshots. Of a codec it covers everything but the
+   * source of its functions, which a bundler may change: that equal versions give equal bytes is the codec's promise.
+   */
   readonly fingerprint: string;
 }
 
@@ -57,6 +64,8 @@ export interface TensorPlan {
   /** Null when the tensor stays f16. */
   readonly layout: BlockLayout | null;
   readonly calibration: TensorCalibration | null;
+  /** What encodes and decodes groups, when the quantizer is a codec. */
+  readonly codec?: GroupCodec;
   /** Bytes of an f16 window page: `[heads, WINDOW_PAGE_TOKENS, headDim]`. */
   readonly windowPageBytes: number;
   /** Bytes of a statistics page: `[heads, headDim]` f16 for each transform that takes statistics. */
@@ -83,46 +92,57 @@ export interface PageClass {
   readonly layers: readonly number[];
 }
 
-/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_* or PLAN_REFUSED. */
+/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_*, CODEC_* or PLAN_REFUSED. */
 export function createPlan(
   scheme: Scheme | SchemeData,
   geometry: Geometry,
   options: PlanOptions = {},
 ): Plan {
   const data = structuredClone(schemeDataOf(scheme));
-  checkOptions('createPlan', options, ['calibration', 'blockTokens']);
+  checkOptions('createPlan', options, ['calibration', 'codecs', 'blockTokens']);
   if (options.blockTokens !== undefined) checkCount('blockTokens', options.blockTokens, 1);
   const layerGeometry = resolveGeometry(geometry);
-  const calibration = resolveCalibration(data, layerGeometry.length, options.calibration);
+  const codecs = checkedCodecs((scheme as Scheme).codecs, options.codecs);
+  const tensorScheme = (tensor: 'key' | 'value', layer: number) =>
+    schemeOfLayer(data, tensor, layer, layerGeometry.length);
+  const calibration = resolveCalibration(data, options.calibration, {
+    fingerprint: schemeFingerprint(data),
+    geometry: layerGeometry,
+    tensorScheme,
+  });
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
   const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
-    const tensorScheme = schemeOfLayer(data, tensor, layer, layerGeometry.length);
+    const spec = tensorScheme(tensor, layer);
     const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
-    const pageClass = classOf(data, tensor, tensorScheme, shape, options.blockTokens);
+    const pageClass = classOf(data, tensor, spec, shape, options.blockTokens);
     const identity = JSON.stringify(pageClass);
     let index = classes.findIndex((entry) => entry.key === identity);
     if (index < 0) index = classes.push({ key: identity, value: { ...pageClass, layers: [] } }) - 1;
     classes[index]?.value.layers.push(layer);
     const heads = shape.kvHeads;
+    const layout =
+      spec.bits === 16
+        ? null
+        : layoutBlock(spec, { heads, headDim, blockTokens: pageClass.blockTokens, tensor });
+    const codec =
+      spec.bits === 16 || layout === null
+        ? undefined
+        : codecOf(spec, layout.tokensPerGroup * layout.channelsPerGroup, codecs, {
+            tensor,
+            layer,
+          });
     return {
       tensor,
       heads,
       headDim,
       class: index,
-      scheme: tensorScheme,
-      layout:
-        tensorScheme.bits === 16
-          ? null
-          : layoutBlock(tensorScheme, {
-              heads,
-              headDim,
-              blockTokens: pageClass.blockTokens,
-              tensor,
-            }),
+      scheme: spec,
+      layout,
       calibration: calibration?.layers[layer]?.[tensor] ?? null,
+      ...(codec === undefined ? {} : { codec }),
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
-      statisticsPageBytes: measuredTransforms(tensorScheme) * heads * headDim * 2,
+      statisticsPageBytes: measuredTransforms(spec) * heads * headDim * 2,
     };
   };
   const layers = layerGeometry.map((shape, layer): LayerPlan => {
@@ -252,14 +272,6 @@ function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): nu
 }
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
-  if (spec.quantizer.mode === 'codec') {
-    throw new LowbitKvError('PLAN_REFUSED', {
-      message: 'codecs have no block layout yet',
-      value: spec.quantizer.codes,
-      valid: ['asymmetric', 'symmetric', 'hybrid'],
-      next: 'Express the scheme by a level table.',
-    });
-  }
   const format = spec.outliers?.storage.format;
   if (format === undefined || format === 'coo64') return;
   throw new LowbitKvError('PLAN_REFUSED', {
@@ -268,72 +280,4 @@ function refuseUnplanned(spec: QuantizedTensorScheme): void {
     valid: ['coo64'],
     next: 'Use outlier bands stored as coo64, or leave `outliers` out.',
   });
-}
-
-function resolveCalibration(
-  scheme: SchemeData,
-  layers: number,
-  given: Calibration | undefined,
-): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') {
-    if (given === undefined) return null;
-    throw new LowbitKvError('CALIBRATION_INVALID', {
-      message: `scheme ${JSON.stringify(scheme.id)} takes no calibration`,
-      value: scheme.calibration.kind,
-      valid: 'no calibration option',
-      next: 'Leave `calibration` out, or plan the scheme it was made for.',
-    });
-  }
-  if (given === undefined) {
-    throw new LowbitKvError('CALIBRATION_MISSING', {
-      message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
-      value: undefined,
-      valid: `a Calibration with ${scheme.calibration.values.join(' and ')} for every layer`,
-      next: 'Make one with the `calibrate` function of the scheme and pass it as `calibration`.',
-    });
-  }
-  const calibration = structuredClone(parseCalibration(given));
-  const refuse = (message: string, value: unknown, valid: string): never => {
-    throw new LowbitKvError('CALIBRATION_INVALID', {
-      message,
-      value,
-      valid,
-      next: 'Calibrate again for this scheme and model.',
-    });
-  };
-  const expected = schemeFingerprint(scheme);
-  if (calibration.scheme !== expected)
-    refuse('the calibration was made for another scheme', calibration.scheme, expected);
-  if (calibration.layers.length !== layers) {
-    refuse(
-      'the calibration has another number of layers',
-      calibration.layers.length,
-      `${layers} layers`,
-    );
-  }
-  for (const [layer, values] of calibration.layers.entries()) {
-    for (const tensor of ['key', 'value'] as const) {
-      const spec = schemeOfLayer(scheme, tensor, layer, layers);
-      if (spec.bits === 16 || spec.outliers?.kind !== 'bands') continue;
-      const bands = values[tensor]?.thresholds;
-      if (bands === undefined)
-        refuse(`layer ${layer} has no ${tensor} thresholds`, bands, 'four thresholds');
-      else if (
-        !(
-          bands.outerLow <= bands.innerLow &&
-          bands.innerLow <= bands.innerHigh &&
-          bands.innerHigh <= bands.outerHigh
-        )
-      ) {
-        refuse(
-          `${tensor} thresholds of layer ${layer} are out of order`,
-          bands,
-          'outerLow <= innerLow <= innerHigh <= outerHigh',
-        );
-      } else if (Object.values(bands).some((edge) => roundToF16(edge) !== edge)) {
-        refuse(`${tensor} thresholds of layer ${layer} are not f16 values`, bands, 'f16 values');
-      }
-    }
-  }
-  return calibration;
 }
