@@ -9,14 +9,13 @@ export interface Share {
 
 export interface AcceptanceRow {
   readonly scheme: string;
-  /** `compat`, `simulation` or `normative`, and what of it. */
+  /** A mode of docs/compatibility.md. */
   readonly mode: string;
-  readonly data: string;
+  readonly compared: string;
+  /** Null where there is no such thing. */
   readonly codes: Share | null;
   readonly parameters: Share | null;
   readonly decoded: Share | null;
-  /** What the rest is. */
-  readonly rest: string;
 }
 
 export class Tally {
@@ -28,7 +27,17 @@ export class Tally {
     this.#of += of;
   }
 
+  addShare({ equal, of }: Share): void {
+    this.add(of - equal, of);
+  }
+
   get share(): Share {
     return { equal: this.#equal, of: this.#of };
   }
+}
+
+export function sumOf(shares: readonly Share[]): Share {
+  const tally = new Tally();
+  for (const share of shares) tally.addShare(share);
+  return tally.share;
 }

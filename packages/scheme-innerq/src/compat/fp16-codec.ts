@@ -1,12 +1,12 @@
 /**
- * The authors' group quantizers as a storage format.
+ * The authors' group quantizers as a storage format; input is rounded to f16.
  *
  * An encoded group is its codes (element j at bit `bits * j`, little endian), then the f16 scale and, but for symmetric
  * groups, the f16 zero. A symmetric code is a magnitude with the sign in its top bit; a zero has no sign. The sign bit of
  * the scale of a hybrid group says which side was taken (1 = asymmetric). A code that is NaN is the largest one in an
  * asymmetric group, 0 in a symmetric one; decoding differs from other codes only where the scale is infinite.
  */
-import { f16ToF32, f32ToF16, type GroupCodec } from '@lowbit-kv/core';
+import { f16ToF32, f32ToF16, type GroupCodec, roundToF16 } from '@lowbit-kv/core';
 import {
   type AsymmetricGroup,
   decodeAsymmetric,
@@ -31,15 +31,16 @@ export function innerqFp16Codec(mode: InnerqMode, bits: 2 | 3 | 4, groupSize = 3
 
     encodeGroup(values, bytes) {
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      const hybrid = mode === 'hybrid' ? quantizeHybrid(values, bits) : undefined;
+      const rounded = values.map(roundToF16);
+      const hybrid = mode === 'hybrid' ? quantizeHybrid(rounded, bits) : undefined;
       if (mode === 'symmetric' || hybrid?.useSymmetric === true) {
-        const group = hybrid?.symmetric ?? quantizeSymmetric(values, bits);
+        const group = hybrid?.symmetric ?? quantizeSymmetric(rounded, bits);
         writeCodes(bytes, symmetricCodes(group, bits), bits);
         view.setUint16(codeBytes, f32ToF16(group.scale), true);
         if (mode === 'hybrid') view.setUint16(codeBytes + 2, 0, true);
         return;
       }
-      const group = hybrid?.asymmetric ?? quantizeAsymmetric(values, bits);
+      const group = hybrid?.asymmetric ?? quantizeAsymmetric(rounded, bits);
       const mark = mode === 'hybrid' ? 0x8000 : 0;
       writeCodes(bytes, asymmetricCodes(group, mode === 'hybrid' ? bits - 1 : bits), bits);
       view.setUint16(codeBytes, f32ToF16(group.scale) | mark, true);

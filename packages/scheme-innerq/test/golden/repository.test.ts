@@ -1,16 +1,7 @@
 // The cache of the InnerQ repository: sizes after every step, and the final state of whole layers, bit for bit.
 import { expect, test } from 'vitest';
-import { lcgNormal } from '@lowbit-kv/core/testing';
-import { readCacheRows } from '../../../core/test/support/golden-file.js';
-import {
-  type InnerqRepositorySetting,
-  innerqRepository,
-} from '../../src/compat/repository-settings.js';
 import { compareLayer, layers } from './layers.js';
-
-const { cases, columns } = readCacheRows('innerq');
-const settingOf = (preset: string): InnerqRepositorySetting =>
-  preset.startsWith('kivi_sink') ? 'kivi-sink' : preset.startsWith('kivi') ? 'kivi' : 'base';
+import { columns, sizeCases, sizesByStep } from './sizes.js';
 
 test('the rows are of the expected columns', () => {
   expect(columns).toEqual([
@@ -22,31 +13,12 @@ test('the rows are of the expected columns', () => {
     'v_quantized',
     'v_recent',
   ]);
-  expect(cases).toHaveLength(9);
+  expect(sizeCases).toHaveLength(9);
 });
 
-test.each(cases.map((one) => [one.preset, one.L, one.tokens_per_step ?? 1, one] as const))(
-  'sizes: %s, prompt %i, %i tokens a step',
-  (preset, prompt, perStep, { rows, steps }) => {
-    const shape = { layer: 0, kvHeads: 1, keyHeadDim: 32, valueHeadDim: 32 };
-    const layer = innerqRepository(settingOf(preset as string)).createLayer(shape);
-    const tokens = (count: number) =>
-      lcgNormal({ seed: 1, shape: [count, 1, 32], dtype: 'f16' });
-    const seen = [];
-    for (let step = 0; step <= (steps as number); step++) {
-      const added = tokens(step === 0 ? (prompt as number) : (perStep as number));
-      layer.append(added, added);
-      const { key, value } = layer.counts();
-      const row = [key, value].flatMap(({ sinks, quantized, recent }) => [
-        sinks,
-        quantized,
-        recent,
-      ]);
-      seen.push([step, ...row]);
-    }
-    expect(seen).toEqual(rows);
-  },
-);
+test.each(sizeCases)('sizes: $preset, prompt $L', (one) => {
+  expect(sizesByStep(one)).toEqual(one.rows);
+});
 
 test.each(layers)('state: $key', (one) => {
   const { layer, codes, parameters, decoded } = compareLayer(one);

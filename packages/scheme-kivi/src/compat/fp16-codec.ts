@@ -1,6 +1,6 @@
 /**
- * The group quantizer of the KIVI authors' code, bit for bit as it runs on a CPU: everything in f16, one rounding per
- * operation, groups that it breaks included.
+ * The group quantizer of the KIVI authors' code, bit for bit as it runs on a CPU: everything in f16 (input is rounded to
+ * it), one rounding per operation, groups that it breaks included.
  *
  * An encoded group is its codes as little-endian 32-bit words (element j of a word at bit `bits * j`), then the f16 scale
  * and the f16 minimum. A code that is NaN is the integer -2^31 there, so it sets bit 31 of its word when it is the first
@@ -23,12 +23,13 @@ export function kiviFp16Codec(bits: 2 | 4, groupSize: number): GroupCodec {
 
     encodeGroup(values, bytes) {
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      const { minimum, maximum } = extremes(values);
+      const rounded = values.map(roundToF16);
+      const { minimum, maximum } = extremes(rounded);
       const scale = roundToF16(roundToF16(maximum - minimum) / largestCode);
       for (let word = 0; word < groupSize / codesPerWord; word++) {
         let packed = 0;
         for (let j = 0; j < codesPerWord; j++) {
-          const value = values[word * codesPerWord + j] as number;
+          const value = rounded[word * codesPerWord + j] as number;
           const quotient = roundToF16(roundToF16(value - minimum) / scale);
           packed |= codeOf(quotient, largestCode) << (bits * j);
         }

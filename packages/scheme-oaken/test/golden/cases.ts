@@ -9,8 +9,9 @@ import {
   groupsOf,
   type OakenArtifactVariant,
 } from '../../src/compat/fake-quantization.js';
-import { oaken } from '../../src/index.js';
-import { fixedCalibration } from '../support.js';
+import { profileThresholds } from '../../src/compat/profile.js';
+import { calibrateThresholds, oaken } from '../../src/index.js';
+import { fixedCalibration, sequence } from '../support.js';
 
 export interface OakenCase {
   readonly key: string;
@@ -96,4 +97,49 @@ export async function compareErrors({ key, x, shape, nan_tokens }: OakenCase) {
     sm: await encoded('sm'),
     mm: await encoded('mm'),
   };
+}
+
+/** Profile of the artifact, and calibration of the package, from the samples of a profile. */
+export async function compareProfile(profile: ProfileCase) {
+  const [outer, middle, inner] = profile.fractions;
+  const shares = { outer, middle, inner };
+  const runs = { k: runsOf(profile, 'k'), v: runsOf(profile, 'v') };
+  const averages = new Tally();
+  for (const [tensor, name] of [
+    ['k', 'key'],
+    ['v', 'value'],
+  ] as const) {
+    const found = profileThresholds(runs[tensor], shares);
+    const { upper_threshold: upper, lower_threshold: lower } = profile.json[name];
+    const expected = [...(upper[0] as number[]), ...(lower[0] as number[])];
+    averages.add(countDifferent([...found.upper, ...found.lower], expected), expected.length);
+  }
+  const samples = runs.k.map((key, run) => ({
+    layer: 0,
+    tokens: profile.shape[1],
+    kvHeads: 1,
+    key,
+    value: runs.v[run] as Float32Array,
+  }));
+  const [layer] = await calibrateThresholds(sequence(samples), shares);
+  const calibrated = new Tally();
+  for (const [found, tensor] of [
+    [layer?.key, 'k'],
+    [layer?.value, 'v'],
+  ] as const) {
+    const expected = Object.values(thresholdsOf(`${profile.key}.${tensor}`));
+    const { outerLow, outerHigh, innerLow, innerHigh } = found?.thresholds as ArtifactThresholds;
+    calibrated.add(
+      countDifferent([outerLow, outerHigh, innerLow, innerHigh], expected),
+      expected.length,
+    );
+  }
+  return { averages: averages.share, calibrated: calibrated.share };
+}
+
+function runsOf({ key, runs, shape }: ProfileCase, tensor: 'k' | 'v'): Float32Array[] {
+  // The profile of other fractions shares its samples.
+  const values = golden.f16Values(`${key.replace('.f2_94_4', '')}.${tensor}.x`);
+  const size = shape[1] * shape[2];
+  return Array.from({ length: runs }, (_, run) => values.subarray(run * size, (run + 1) * size));
 }

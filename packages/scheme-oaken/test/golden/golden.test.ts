@@ -2,15 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { f32ToF16, roundToF16 } from '@lowbit-kv/core';
 import { describe, expect, test } from 'vitest';
-import { oakenArtifact, profileThresholds } from '../../src/compat/index.js';
-import { calibrateThresholds } from '../../src/index.js';
+import { oakenArtifact } from '../../src/compat/index.js';
 import { sequence } from '../support.js';
 import {
   cases,
   compareArtifact,
   compareErrors,
+  compareProfile,
   golden,
-  type ProfileCase,
   profiles,
   thresholdsOf,
 } from './cases.js';
@@ -45,45 +44,13 @@ describe('fake quantization', () => {
   });
 });
 
-describe('profiles', () => {
-  const runsOf = ({ key, runs, shape }: ProfileCase, tensor: 'k' | 'v') => {
-    const plain = key.replace('.f2_94_4', '');
-    const values = golden.f16Values(`${plain}.${tensor}.x`);
-    const size = shape[1] * shape[2];
-    return Array.from({ length: runs }, (_, run) => values.subarray(run * size, (run + 1) * size));
-  };
-  const sharesOf = ({ fractions: [outer, middle, inner] }: ProfileCase) => ({
-    outer,
-    middle,
-    inner,
-  });
-
-  test.each(profiles)('$key: averages in double precision', (profile) => {
-    for (const [tensor, name] of [
-      ['k', 'key'],
-      ['v', 'value'],
-    ] as const) {
-      const found = profileThresholds(runsOf(profile, tensor), sharesOf(profile));
-      expect(found.upper).toEqual(profile.json[name].upper_threshold[0]);
-      expect(found.lower).toEqual(profile.json[name].lower_threshold[0]);
-      const stored = golden.f32(`${profile.key}.${tensor}.upper`);
-      expect(Float32Array.from(found.upper)).toEqual(stored);
-    }
-  });
-
-  test.each(profiles)('$key: calibration of the package is the average rounded to f16', async (profile) => {
-    const [keys, values] = [runsOf(profile, 'k'), runsOf(profile, 'v')];
-    const samples = keys.map((key, run) => ({
-      layer: 0,
-      tokens: profile.shape[1],
-      kvHeads: 1,
-      key,
-      value: values[run] as Float32Array,
-    }));
-    const [layer] = await calibrateThresholds(sequence(samples), sharesOf(profile));
-    expect(layer?.key?.thresholds).toEqual(thresholdsOf(`${profile.key}.k`));
-    expect(layer?.value?.thresholds).toEqual(thresholdsOf(`${profile.key}.v`));
-  });
+test.each(profiles)('thresholds: $key', async (profile) => {
+  const { averages, calibrated } = await compareProfile(profile);
+  expect(averages).toEqual({ equal: 12, of: 12 });
+  expect(calibrated).toEqual({ equal: 8, of: 8 });
+  // The file also has the averages as f32.
+  const { upper_threshold: upper } = profile.json.key;
+  expect(golden.f32(`${profile.key}.k.upper`)).toEqual(Float32Array.from(upper[0] as number[]));
 });
 
 describe('errors of the encoding against the artifact', () => {
