@@ -1,26 +1,9 @@
 /**
- * Why a plan has no graphs: what the law does not execute, and what is not built here yet.
+ * Why a plan has no graphs: what the law does not execute.
  */
-import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
+import { type Plan, unexecutedFeatures } from '@lowbit-kv/core';
 
 /** One reason per field without a graph; empty when there are graphs for the whole plan. */
 export function refusals(plan: Plan): string[] {
-  const reasons = new Set(unexecutedFeatures(plan));
-  for (const { key, value } of plan.layers)
-    for (const tensor of [key, value])
-      for (const reason of transformRefusals(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
-  return [...reasons];
-}
-
-/** The graphs fold one channel scale into the query of the keys. */
-function transformRefusals({ tensor, scheme }: TensorPlan): string[] {
-  if (scheme.bits === 16) return [];
-  const transforms = scheme.transforms ?? [];
-  const reasons = transforms
-    .filter(({ kind }) => kind !== 'channelScale')
-    .map(({ kind }) => `the transform ${kind} has no graph yet`);
-  if (tensor === 'value' && transforms.some(({ kind }) => kind === 'channelScale'))
-    reasons.push('a channel scale of values has no graph yet');
-  if (transforms.length > 1) reasons.push('more than one transform has no graph yet');
-  return reasons;
+  return unexecutedFeatures(plan);
 }

@@ -16,6 +16,7 @@ import {
   type SchemeParts,
   symmetric,
 } from '../testing/inline-schemes.js';
+import { CHAINED, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
   readonly name: string;
@@ -31,8 +32,6 @@ const GEOMETRY: Geometry = {
 };
 const BLOCK_TOKENS = 64;
 const F16: TensorScheme = { bits: 16 };
-
-const MEAN = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 24 } as const;
 
 /** Sinks, windows and both axes at once; packs before attention. */
 const MIXED: SchemeParts = {
@@ -82,6 +81,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('sinks, windows and hybrid groups', MIXED),
     planOf('outlier bands', BANDED),
     planOf('channel scale of keys', SCALED),
+    planOf('chains of transforms', CHAINED),
   ];
 }
 
@@ -108,6 +108,7 @@ export function allPlans(): ContractPlan[] {
     ...bandPlans(),
     ...lifeCyclePlans(),
     ...windowPlans(),
+    ...transformParts().map(({ name, change, ...parts }) => planOf(name, parts, change)),
     ...geometryPlans(),
   ];
 }
@@ -162,18 +163,6 @@ function windowPlans(): ContractPlan[] {
     planOf('channel scale below its least spread', {
       key: channelScaled(asymmetric(4, 'tokens', 16), 24, 100),
       value: asymmetric(4, 'tokens', 16),
-    }),
-    planOf('channel means and rotations of keys and values', {
-      key: { ...asymmetric(3, 'tokens', 16), transforms: [MEAN, { kind: 'hadamard' }] },
-      value: {
-        ...symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 }),
-        transforms: [{ kind: 'hadamard' }],
-      },
-      sinks: 2,
-    }),
-    planOf('channel means of values', {
-      key: asymmetric(4, 'channels', 32),
-      value: { ...asymmetric(2, 'channels', 32), transforms: [MEAN] },
     }),
     planOf('layers that stay f16', AFFINE, { layers: 3 }, [
       { layers: [0], key: F16 },
