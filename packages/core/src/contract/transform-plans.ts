@@ -38,7 +38,7 @@ function scale(statisticsTokens = 24, minimumSpread = 1): Transform {
 export const CHAINED: SchemeParts = {
   key: {
     ...asymmetric(3, 'tokens', 16, { recent: 8, flush: 16 }),
-    transforms: [mean(19), scale(19), HADAMARD],
+    transforms: [mean(20), scale(20), HADAMARD],
   },
   value: {
     ...symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 }),
@@ -68,8 +68,8 @@ export function transformParts(): TransformParts[] {
       value: { ...values, transforms: [scale(40, 1.5)] },
     },
     {
-      name: 'two rotations, two means and two scales',
-      key: { ...keys, transforms: [HADAMARD, scale(), HADAMARD] },
+      name: 'rotations, means and scales, twice each',
+      key: { ...keys, transforms: [mean(), HADAMARD, scale(), HADAMARD, mean()] },
       value: {
         ...hybrid(3, 'full', 2, 'symmetric', 'tokens', 32),
         transforms: [scale(33), mean(33), scale(33), mean(33)],
