@@ -11,7 +11,14 @@ import {
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
-import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
+import {
+  channelMean,
+  channelScale,
+  HADAMARD,
+  rotation,
+  tensorScale,
+  transformed,
+} from './support/transforms.js';
 import { createTwin } from './support/twin.js';
 
 const TOKENS = 64;
@@ -100,6 +107,10 @@ const pairs: Record<string, readonly [QuantizedTensorScheme, QuantizedTensorSche
   'channel scales after means, scales of values': [
     transformed(asymmetric(4, 'tokens', 32), channelMean(40), channelScale(40, 1.2)),
     transformed(asymmetric(2, 'channels', 32), channelScale(1), HADAMARD, channelScale(1)),
+  ],
+  'tensor scales, clear means and signed rotations': [
+    transformed(asymmetric(4, 'channels', 32), tensorScale(33, 448), channelMean(33, 0.25)),
+    transformed(symmetric(3, 'full', 'tokens', 16), rotation(99), tensorScale(12, 6)),
   ],
   'bands per head': [bands('midRise', 'head'), bands('uniform', 'head')],
   'bands over all heads': [bands('uniform', 'allHeads'), bands('midRise', 'allHeads')],

@@ -8,11 +8,11 @@ import type { Operations } from './operations.js';
 import { pairwiseSum } from './pairwise-sum.js';
 import {
   affineParameters,
-  f16Neighbour,
   nearestCode,
   rangeOf,
   roundScale,
   roundToF16,
+  settleF16,
 } from './rounding.js';
 
 export interface QuantizedGroups {
@@ -126,19 +126,11 @@ function rootMeanSquare(o: Operations, numbers: Value, size: number): Value {
   return roundScale(o, squareRoot(o, o.multiply(sum, 1 / size)));
 }
 
-/** The f16 nearest to a square root: the squares of the middles to its neighbours enclose the square. */
+/** The f16 nearest to a square root. */
 function squareRoot(o: Operations, square: Value): Value {
   const wide = o.cast(square, 'float64');
   const guess = roundToF16(o, o.cast(o.squareRoot(wide), 'float32'));
-  const middleSquared = (other: Value) => {
-    const middle = o.multiply(o.add(o.cast(guess, 'float64'), o.cast(other, 'float64')), 0.5);
-    return o.multiply(middle, middle);
-  };
-  const below = f16Neighbour(o, guess, -1);
-  const above = f16Neighbour(o, guess, 1);
-  const tooLarge = o.and(o.greater(guess, 0), o.greater(middleSquared(below), wide));
-  const tooSmall = o.less(middleSquared(above), wide);
-  return o.select(tooLarge, below, o.select(tooSmall, above, guess));
+  return settleF16(o, guess, (middle) => o.subtract(o.multiply(middle, middle), wide));
 }
 
 function quantizeHybrid(

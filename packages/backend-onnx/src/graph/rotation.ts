@@ -29,6 +29,21 @@ export function rotateByMatrix(o: Operations, rows: Value, headDim: number): Val
   return o.multiply(o.matrixProduct(rows, matrix), 1 / Math.sqrt(headDim));
 }
 
+/**
+ * 1 or -1 for each channel: the top bit of MurmurHash3's finaliser over the seed plus a multiple of the channel's number,
+ * in words of 32 bits.
+ */
+export function rotationSigns(seed: number, headDim: number): number[] {
+  const word = (value: bigint) => BigInt.asUintN(32, value);
+  return Array.from({ length: headDim }, (_, channel) => {
+    let hash = word(BigInt(seed) + BigInt(channel) * 0x9e3779b9n);
+    hash = word((hash ^ (hash >> 16n)) * 0x85ebca6bn);
+    hash = word((hash ^ (hash >> 13n)) * 0xc2b2ae35n);
+    // The shift of the last line cannot reach the top bit.
+    return hash >> 31n === 1n ? -1 : 1;
+  });
+}
+
 function oddBits(number: number): boolean {
   let odd = false;
   for (let rest = number; rest !== 0; rest &= rest - 1) odd = !odd;

@@ -6,13 +6,13 @@ import type { TensorPlan, Transform } from '@lowbit-kv/core';
 import { isMeasured, transformsOf } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
-import { rotateByButterflies, rotateByMatrix } from './rotation.js';
+import { rotateByButterflies, rotateByMatrix, rotationSigns } from './rotation.js';
 
 /** A transform with its values, f32 `[1, heads, headDim]`; factors are what cancels reciprocals. */
 export type Step =
   | { readonly kind: 'scale'; readonly reciprocals: Value; readonly factors: () => Value }
   | { readonly kind: 'mean'; readonly means: Value }
-  | { readonly kind: 'rotation'; readonly headDim: number };
+  | { readonly kind: 'rotation'; readonly headDim: number; readonly signs: Value | null };
 
 /** The steps of a tensor in the order of packing; `statistics` is f16 `[measured transforms, heads, headDim]`. */
 export function transformSteps(o: Operations, plan: TensorPlan, statistics: Value | null): Step[] {
@@ -31,7 +31,12 @@ export function stepOf(
   transform: Transform,
   measured: Value | null,
 ): Step {
-  if (transform.kind === 'hadamard') return { kind: 'rotation', headDim };
+  if (transform.kind === 'hadamard') {
+    const { seed } = transform;
+    const signs =
+      seed === undefined ? null : o.graph.constant('float32', rotationSigns(seed, headDim));
+    return { kind: 'rotation', headDim, signs };
+  }
   if (measured === null) throw new TypeError(`no values for the transform ${transform.kind}`);
   if (transform.kind === 'channelMean') return { kind: 'mean', means: measured };
   return {
@@ -44,7 +49,8 @@ export function stepOf(
 /** Packing: f32, one rounding per operation. */
 export function transformTokens(o: Operations, steps: readonly Step[], tokens: Value): Value {
   return steps.reduce((values, step) => {
-    if (step.kind === 'rotation') return rotateByButterflies(o, values, step.headDim);
+    if (step.kind === 'rotation')
+      return rotateByButterflies(o, signed(o, values, step.signs), step.headDim);
     if (step.kind === 'mean') return o.subtract(values, step.means);
     return o.multiply(values, step.reciprocals);
   }, tokens);
@@ -62,7 +68,8 @@ export function foldQuery(o: Operations, steps: readonly Step[], plain: Value): 
   let query = plain;
   let added: Value | null = null;
   for (const step of steps) {
-    if (step.kind === 'rotation') query = rotateByMatrix(o, query, step.headDim);
+    if (step.kind === 'rotation')
+      query = rotateByMatrix(o, signed(o, query, step.signs), step.headDim);
     else if (step.kind === 'scale') query = o.multiply(query, o.cast(step.factors(), 'float64'));
     else {
       const product = o.multiply(query, o.cast(step.means, 'float64'));
@@ -81,8 +88,13 @@ export function invertSums(
   weight: Value,
 ): Value {
   return steps.reduceRight((values, step) => {
-    if (step.kind === 'rotation') return rotateByMatrix(o, values, step.headDim);
+    if (step.kind === 'rotation')
+      return signed(o, rotateByMatrix(o, values, step.headDim), step.signs);
     if (step.kind === 'scale') return o.multiply(values, o.cast(step.factors(), 'float64'));
     return o.add(values, o.multiply(o.cast(step.means, 'float64'), weight));
   }, sums);
+}
+
+function signed(o: Operations, values: Value, signs: Value | null): Value {
+  return signs === null ? values : o.multiply(values, o.cast(signs, values.type));
 }

@@ -6,10 +6,9 @@ import { isPacked, transformsOf } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import { dequantizePages } from './dequantize.js';
 import type { Operations } from './operations.js';
+import { LARGEST_F16 } from './rounding.js';
 import { behindZero, statisticsInput, tokenInput, zeroEntry } from './streams.js';
 import { invertSums, transformSteps } from './transforms.js';
-
-const LARGEST_F16 = 65504;
 
 /** f64 `[kvHeads, rows, headDim]` of weights `[kvHeads, rows, 1 + columns]`; `index` says where each column is. */
 export function valueSums(o: Operations, value: TensorPlan, weights: Value, index: Value): Value {

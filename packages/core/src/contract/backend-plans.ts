@@ -160,10 +160,6 @@ function windowPlans(): ContractPlan[] {
     planOf('nothing packed', { key: F16, value: F16 }),
     planOf('keys only', { key: asymmetric(4, 'tokens', 32), value: F16 }),
     planOf('values only', { key: F16, value: symmetric(3, 'full', 'channels', 32) }),
-    planOf('channel scale below its least spread', {
-      key: channelScaled(asymmetric(4, 'tokens', 16), 24, 100),
-      value: asymmetric(4, 'tokens', 16),
-    }),
     planOf('layers that stay f16', AFFINE, { layers: 3 }, [
       { layers: [0], key: F16 },
       { layers: [-1], key: asymmetric(8, 'tokens', 32), value: F16 },

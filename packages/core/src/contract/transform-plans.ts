@@ -17,10 +17,13 @@ export interface TransformParts extends SchemeParts {
   readonly change?: Partial<Geometry>;
 }
 
-const HADAMARD: Transform = { kind: 'hadamard' };
+function rotation(seed?: number): Transform {
+  return seed === undefined ? { kind: 'hadamard' } : { kind: 'hadamard', seed };
+}
 
-function mean(statisticsTokens = 24): Transform {
-  return { kind: 'channelMean', scope: 'sequence', statisticsTokens };
+function mean(statisticsTokens = 24, minimumOffset = 0): Transform {
+  const rule = { kind: 'channelMean', scope: 'sequence', statisticsTokens } as const;
+  return minimumOffset === 0 ? rule : { ...rule, minimumOffset };
 }
 
 function scale(statisticsTokens = 24, minimumSpread = 1): Transform {
@@ -34,15 +37,19 @@ function scale(statisticsTokens = 24, minimumSpread = 1): Transform {
   };
 }
 
+function tensorScale(statisticsTokens = 24, largest = 448): Transform {
+  return { kind: 'tensorScale', scope: 'sequence', statisticsTokens, largest };
+}
+
 /** Every kind, in both tensors; lives through everything that a cache does. */
 export const CHAINED: SchemeParts = {
   key: {
     ...asymmetric(3, 'tokens', 16, { recent: 8, flush: 16 }),
-    transforms: [mean(20), scale(20), HADAMARD],
+    transforms: [mean(20), scale(20), rotation()],
   },
   value: {
     ...symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 }),
-    transforms: [scale(24), HADAMARD, mean(24)],
+    transforms: [tensorScale(24, 6), rotation(7), mean(24, 0.25)],
   },
   sinks: 3,
 };
@@ -52,9 +59,14 @@ export function transformParts(): TransformParts[] {
   const values = symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 });
   return [
     {
+      name: 'channel scale below its least spread',
+      key: { ...asymmetric(4, 'tokens', 16), transforms: [scale(24, 100)] },
+      value: asymmetric(4, 'tokens', 16),
+    },
+    {
       name: 'channel means and rotations of keys and values',
-      key: { ...keys, transforms: [mean(), HADAMARD] },
-      value: { ...values, transforms: [HADAMARD] },
+      key: { ...keys, transforms: [mean(), rotation()] },
+      value: { ...values, transforms: [rotation()] },
       sinks: 2,
     },
     {
@@ -68,8 +80,33 @@ export function transformParts(): TransformParts[] {
       value: { ...values, transforms: [scale(40, 1.5)] },
     },
     {
+      name: 'signed rotations of keys and values',
+      key: { ...keys, transforms: [rotation(20260101)] },
+      value: { ...values, transforms: [rotation(2 ** 32 - 1)] },
+    },
+    {
+      name: 'clear channel means of keys and values',
+      key: { ...asymmetric(3, 'channels', 32), transforms: [mean(24, 1)] },
+      value: { ...asymmetric(4, 'tokens', 16), transforms: [mean(24, 0.5)] },
+      sinks: 1,
+    },
+    {
+      name: 'tensor scales of keys and values',
+      key: { ...asymmetric(4, 'channels', 32), transforms: [tensorScale()] },
+      value: { ...values, transforms: [tensorScale(24, 6)] },
+      sinks: 2,
+    },
+    {
+      name: 'tensor scale, mean, signed rotation and channel scale in a row',
+      key: {
+        ...asymmetric(4, 'channels', 32),
+        transforms: [tensorScale(), mean(), rotation(1), scale()],
+      },
+      value: { ...values, transforms: [mean(), tensorScale()] },
+    },
+    {
       name: 'rotations, means and scales, twice each',
-      key: { ...keys, transforms: [mean(), HADAMARD, scale(), HADAMARD, mean()] },
+      key: { ...keys, transforms: [mean(), rotation(), scale(), rotation(3), mean()] },
       value: {
         ...hybrid(3, 'full', 2, 'symmetric', 'tokens', 32),
         transforms: [scale(33), mean(33), scale(33), mean(33)],
@@ -78,14 +115,14 @@ export function transformParts(): TransformParts[] {
       packing: 'after-attention',
     },
     {
-      name: 'outlier bands of rotated values',
-      key: { ...bands('midRise', 'allHeads'), transforms: [mean(7), HADAMARD] },
-      value: { ...bands('uniform', 'head'), transforms: [scale(5), HADAMARD] },
+      name: 'outlier bands after rotations',
+      key: { ...bands('midRise', 'allHeads'), transforms: [mean(7), rotation()] },
+      value: { ...bands('uniform', 'head'), transforms: [scale(5), rotation()] },
     },
     {
       name: 'statistics of fewer tokens behind a sliding window',
       key: { ...keys, transforms: [mean(50), scale(50)] },
-      value: { ...values, transforms: [mean(50), HADAMARD] },
+      value: { ...values, transforms: [mean(50), rotation()] },
       sinks: 2,
       change: {
         queryHeads: 9,

@@ -4,7 +4,6 @@
 
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
-import { roundToF16 } from '../float16.js';
 import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
 import { checkCount, checkOptions } from '../options.js';
 import type {
@@ -14,7 +13,8 @@ import type {
   TensorCalibration,
   TensorScheme,
 } from '../scheme.js';
-import { deepFreeze, parseCalibration, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { deepFreeze, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { resolveCalibration } from './calibration.js';
 import { type BlockLayout, layoutBlock } from './layout.js';
 
 /** Tokens of an f16 window page. */
@@ -93,13 +93,19 @@ export function createPlan(
   checkOptions('createPlan', options, ['calibration', 'blockTokens']);
   if (options.blockTokens !== undefined) checkCount('blockTokens', options.blockTokens, 1);
   const layerGeometry = resolveGeometry(geometry);
-  const calibration = resolveCalibration(data, layerGeometry.length, options.calibration);
+  const tensorScheme = (tensor: 'key' | 'value', layer: number) =>
+    schemeOfLayer(data, tensor, layer, layerGeometry.length);
+  const calibration = resolveCalibration(data, options.calibration, {
+    fingerprint: schemeFingerprint(data),
+    geometry: layerGeometry,
+    tensorScheme,
+  });
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
   const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
-    const tensorScheme = schemeOfLayer(data, tensor, layer, layerGeometry.length);
+    const spec = tensorScheme(tensor, layer);
     const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
-    const pageClass = classOf(data, tensor, tensorScheme, shape, options.blockTokens);
+    const pageClass = classOf(data, tensor, spec, shape, options.blockTokens);
     const identity = JSON.stringify(pageClass);
     let index = classes.findIndex((entry) => entry.key === identity);
     if (index < 0) index = classes.push({ key: identity, value: { ...pageClass, layers: [] } }) - 1;
@@ -110,19 +116,14 @@ export function createPlan(
       heads,
       headDim,
       class: index,
-      scheme: tensorScheme,
+      scheme: spec,
       layout:
-        tensorScheme.bits === 16
+        spec.bits === 16
           ? null
-          : layoutBlock(tensorScheme, {
-              heads,
-              headDim,
-              blockTokens: pageClass.blockTokens,
-              tensor,
-            }),
+          : layoutBlock(spec, { heads, headDim, blockTokens: pageClass.blockTokens, tensor }),
       calibration: calibration?.layers[layer]?.[tensor] ?? null,
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
-      statisticsPageBytes: measuredTransforms(tensorScheme) * heads * headDim * 2,
+      statisticsPageBytes: measuredTransforms(spec) * heads * headDim * 2,
     };
   };
   const layers = layerGeometry.map((shape, layer): LayerPlan => {
@@ -268,72 +269,4 @@ function refuseUnplanned(spec: QuantizedTensorScheme): void {
     valid: ['coo64'],
     next: 'Use outlier bands stored as coo64, or leave `outliers` out.',
   });
-}
-
-function resolveCalibration(
-  scheme: SchemeData,
-  layers: number,
-  given: Calibration | undefined,
-): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') {
-    if (given === undefined) return null;
-    throw new LowbitKvError('CALIBRATION_INVALID', {
-      message: `scheme ${JSON.stringify(scheme.id)} takes no calibration`,
-      value: scheme.calibration.kind,
-      valid: 'no calibration option',
-      next: 'Leave `calibration` out, or plan the scheme it was made for.',
-    });
-  }
-  if (given === undefined) {
-    throw new LowbitKvError('CALIBRATION_MISSING', {
-      message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
-      value: undefined,
-      valid: `a Calibration with ${scheme.calibration.values.join(' and ')} for every layer`,
-      next: 'Make one with the `calibrate` function of the scheme and pass it as `calibration`.',
-    });
-  }
-  const calibration = structuredClone(parseCalibration(given));
-  const refuse = (message: string, value: unknown, valid: string): never => {
-    throw new LowbitKvError('CALIBRATION_INVALID', {
-      message,
-      value,
-      valid,
-      next: 'Calibrate again for this scheme and model.',
-    });
-  };
-  const expected = schemeFingerprint(scheme);
-  if (calibration.scheme !== expected)
-    refuse('the calibration was made for another scheme', calibration.scheme, expected);
-  if (calibration.layers.length !== layers) {
-    refuse(
-      'the calibration has another number of layers',
-      calibration.layers.length,
-      `${layers} layers`,
-    );
-  }
-  for (const [layer, values] of calibration.layers.entries()) {
-    for (const tensor of ['key', 'value'] as const) {
-      const spec = schemeOfLayer(scheme, tensor, layer, layers);
-      if (spec.bits === 16 || spec.outliers?.kind !== 'bands') continue;
-      const bands = values[tensor]?.thresholds;
-      if (bands === undefined)
-        refuse(`layer ${layer} has no ${tensor} thresholds`, bands, 'four thresholds');
-      else if (
-        !(
-          bands.outerLow <= bands.innerLow &&
-          bands.innerLow <= bands.innerHigh &&
-          bands.innerHigh <= bands.outerHigh
-        )
-      ) {
-        refuse(
-          `${tensor} thresholds of layer ${layer} are out of order`,
-          bands,
-          'outerLow <= innerLow <= innerHigh <= outerHigh',
-        );
-      } else if (Object.values(bands).some((edge) => roundToF16(edge) !== edge)) {
-        refuse(`${tensor} thresholds of layer ${layer} are not f16 values`, bands, 'f16 values');
-      }
-    }
-  }
-  return calibration;
 }

@@ -1,0 +1,92 @@
+/**
+ * Offline calibration against a scheme and a geometry: everything a plan takes from it is there and in range.
+ */
+import { LowbitKvError } from '../errors.js';
+import { roundToF16 } from '../float16.js';
+import type { LayerGeometry } from '../geometry.js';
+import type { Calibration, TensorCalibration, TensorScheme } from '../scheme.js';
+import { parseCalibration, type SchemeData } from '../scheme-schema.js';
+
+/** What a calibration has to fit. */
+export interface CalibrationTarget {
+  /** Of the scheme. */
+  readonly fingerprint: string;
+  /** One per layer. */
+  readonly geometry: readonly LayerGeometry[];
+  readonly tensorScheme: (tensor: 'key' | 'value', layer: number) => TensorScheme;
+}
+
+/** The calibration of a plan; null when its scheme takes none. Throws CALIBRATION_MISSING or CALIBRATION_INVALID. */
+export function resolveCalibration(
+  scheme: SchemeData,
+  given: Calibration | undefined,
+  target: CalibrationTarget,
+): Calibration | null {
+  if (scheme.calibration.kind !== 'offline') {
+    if (given === undefined) return null;
+    throw new LowbitKvError('CALIBRATION_INVALID', {
+      message: `scheme ${JSON.stringify(scheme.id)} takes no calibration`,
+      value: scheme.calibration.kind,
+      valid: 'no calibration option',
+      next: 'Leave `calibration` out, or plan the scheme it was made for.',
+    });
+  }
+  if (given === undefined) {
+    throw new LowbitKvError('CALIBRATION_MISSING', {
+      message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
+      value: undefined,
+      valid: `a Calibration with ${scheme.calibration.values.join(' and ')} for every layer`,
+      next: 'Make one with the `calibrate` function of the scheme and pass it as `calibration`.',
+    });
+  }
+  const calibration = structuredClone(parseCalibration(given));
+  const layers = target.geometry.length;
+  if (calibration.scheme !== target.fingerprint)
+    refuse('the calibration was made for another scheme', calibration.scheme, target.fingerprint);
+  if (calibration.layers.length !== layers)
+    refuse(
+      'the calibration has another number of layers',
+      calibration.layers.length,
+      `${layers} layers`,
+    );
+  for (const [layer, values] of calibration.layers.entries()) {
+    for (const tensor of ['key', 'value'] as const) {
+      const spec = target.tensorScheme(tensor, layer);
+      if (spec.bits === 16) continue;
+      const refuseHere: Refuse = (part, value, valid) =>
+        refuse(`${tensor} ${part}`, value, valid, { layer, tensor });
+      if (spec.outliers?.kind === 'bands') checkThresholds(values[tensor]?.thresholds, refuseHere);
+    }
+  }
+  return calibration;
+}
+
+type Refuse = (part: string, value: unknown, valid: string) => never;
+
+function checkThresholds(bands: TensorCalibration['thresholds'], refuseHere: Refuse): void {
+  if (bands === undefined) refuseHere('thresholds are missing', bands, 'four thresholds');
+  const { outerLow, innerLow, innerHigh, outerHigh } = bands;
+  if (!(outerLow <= innerLow && innerLow <= innerHigh && innerHigh <= outerHigh))
+    refuseHere(
+      'thresholds are out of order',
+      bands,
+      'outerLow <= innerLow <= innerHigh <= outerHigh',
+    );
+  if (Object.values(bands).some((edge) => roundToF16(edge) !== edge))
+    refuseHere('thresholds are not f16 values', bands, 'f16 values');
+}
+
+function refuse(
+  message: string,
+  value: unknown,
+  valid: string,
+  where?: { readonly layer: number; readonly tensor: 'key' | 'value' },
+): never {
+  throw new LowbitKvError('CALIBRATION_INVALID', {
+    message,
+    value,
+    valid,
+    next: 'Calibrate again for this scheme and model.',
+    ...(where === undefined ? {} : { where }),
+  });
+}
