@@ -1,21 +1,25 @@
 /**
  * Why a plan has no graphs: what the law does not execute, and what is not built here yet.
  */
-import { type Plan, unexecutedFeatures } from '@lowbit-kv/core';
+import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
 import { transformsOf } from './packed-plan.js';
 
 /** One reason per field without a graph; empty when there are graphs for the whole plan. */
 export function refusals(plan: Plan): string[] {
   const reasons = new Set(unexecutedFeatures(plan));
-  for (const layer of plan.layers) {
-    for (const tensor of [layer.key, layer.value]) {
-      for (const step of transformsOf(tensor)) {
-        if ('scope' in step && step.scope === 'model')
-          reasons.add(`${tensor.tensor}: a calibrated ${step.kind} has no graph yet`);
-      }
-      if (tensor.scheme.bits !== 16 && tensor.scheme.stage === 'pre-rope')
-        reasons.add(`${tensor.tensor}: keys before the rotary embedding have no graph yet`);
-    }
-  }
+  for (const { key, value } of plan.layers)
+    for (const tensor of [key, value])
+      for (const reason of tensorRefusals(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
+}
+
+function tensorRefusals(plan: TensorPlan): string[] {
+  const reasons = plan.codec === undefined ? [] : [`the codec ${plan.codec.id} has no graph`];
+  for (const step of transformsOf(plan)) {
+    if ('scope' in step && step.scope === 'model')
+      reasons.push(`a calibrated ${step.kind} has no graph yet`);
+  }
+  if (plan.scheme.bits !== 16 && plan.scheme.stage === 'pre-rope')
+    reasons.push('keys before the rotary embedding have no graph yet');
+  return reasons;
 }
