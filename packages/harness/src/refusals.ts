@@ -7,6 +7,7 @@ const REFUSALS: readonly ErrorCode[] = [
   'PLAN_REFUSED',
   'CALIBRATION_MISSING',
   'CALIBRATION_INVALID',
+  'CODEC_MISSING',
   'GEOMETRY_INVALID',
 ];
 /** Codes that mean: this scheme cannot store these data. */

@@ -5,7 +5,6 @@ import {
   createPlan,
   type Plan,
   type Scheme,
-  type SchemeData,
   schemeFingerprint,
 } from '@lowbit-kv/core';
 import { type CaptureData, geometryOf } from './capture-data.js';
@@ -131,7 +130,7 @@ async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Repl
 
 function planFor(
   data: CaptureData,
-  scheme: Scheme | SchemeData,
+  scheme: Scheme,
   layers: number,
   calibration: ResolvedCalibration['calibration'] | undefined,
 ): Plan {

@@ -8,6 +8,7 @@ import { createPlan, type Plan } from '../plan/plan.js';
 import type { Calibration, Scheme } from '../scheme.js';
 import { type ContractCheck, check, ensure, ensureEqual } from './check.js';
 import { cacheChecks } from './scheme-cache.js';
+import { codecChecks } from './scheme-codecs.js';
 import { measurementSamples } from './scheme-data.js';
 import { objectChecks } from './scheme-object.js';
 import { valueChecks } from './scheme-values.js';
@@ -25,6 +26,11 @@ export interface SchemeContractOptions {
    * up to 2, 0.5 for 3, 0.25 for 4, 0.02 for 8; storing zeros is an error of 1. One bit: 2, and a cosine of 0.5.
    */
   readonly relativeError?: { readonly key: number; readonly value: number };
+  /**
+   * For codecs that reproduce published arithmetic: a group whose range exceeds f16 may decode to NaN or infinity.
+   * Default false.
+   */
+  readonly mayOverflow?: boolean;
 }
 
 const DIMS: readonly (readonly [key: number, value: number])[] = [
@@ -69,6 +75,7 @@ export function schemeChecks(scheme: Scheme, options: SchemeContractOptions = {}
   };
   return [
     ...objectChecks(scheme),
+    ...codecChecks(scheme, options.mayOverflow),
     check(required ? 'fits its geometries' : 'fits or refuses the usual geometries', async () => {
       await checkGeometries(geometries, planFor, required);
     }),

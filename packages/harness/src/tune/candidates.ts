@@ -69,6 +69,8 @@ export interface CandidateContext {
   readonly tokens: number;
 }
 
+const CODEC = 'a codec is functions, which a scheme file cannot hold';
+
 /** Candidates of one tensor by rising bits, f16 the last, and what was left out. */
 export function candidatesOf(
   tensor: TensorName,
@@ -86,6 +88,10 @@ export function candidatesOf(
     const known = found.get(identity);
     if (known !== undefined) {
       found.set(identity, { ...known, presets: [...known.presets, preset.id] });
+      continue;
+    }
+    if (scheme.quantizer.mode === 'codec') {
+      leftOut.push({ preset: preset.id, tensor, reason: CODEC });
       continue;
     }
     try {
@@ -156,11 +162,9 @@ function candidateOf(
 /** Why a candidate cannot be tried, or null. */
 function unusable(
   plan: Plan,
-  { scheme, rule }: Candidate,
+  { rule }: Candidate,
   { backend, tokens }: CandidateContext,
 ): string | null {
-  if (scheme.bits !== 16 && scheme.quantizer.mode === 'codec')
-    return 'a codec is functions, which a scheme file cannot hold';
   const support = backend.supports(plan);
   if (support.kind !== 'native') return support.reasons.join('; ');
   return windowCounts(rule, tokens).packed > 0 ? null : `packs nothing in ${tokens} tokens`;
