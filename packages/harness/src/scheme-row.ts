@@ -1,12 +1,7 @@
 /**
  * One row of a report: a scheme planned, replayed, measured, checked and judged.
  */
-import {
-  createPlan,
-  type Plan,
-  type Scheme,
-  schemeFingerprint,
-} from '@lowbit-kv/core';
+import { createPlan, type Plan, type Scheme, schemeFingerprint } from '@lowbit-kv/core';
 import { type CaptureData, geometryOf } from './capture-data.js';
 import { checkAgreement, checkOutput } from './checks.js';
 import type { CompareRun } from './compare-run.js';
