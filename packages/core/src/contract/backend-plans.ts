@@ -16,6 +16,7 @@ import {
   type SchemeParts,
   symmetric,
 } from '../testing/inline-schemes.js';
+import { calibratedParts } from './calibrated-transform-plans.js';
 
 export interface ContractPlan {
   readonly name: string;
@@ -77,7 +78,7 @@ function planOf(
   const geometry = { ...GEOMETRY, ...change };
   const plain = inlineScheme(parts);
   const scheme = overrides === undefined ? plain : { ...plain, overrides };
-  const calibration = inlineCalibration(scheme, geometry.layers);
+  const calibration = inlineCalibration(scheme, geometry);
   const plan = createPlan(scheme, geometry, {
     blockTokens: BLOCK_TOKENS,
     ...(calibration === undefined ? {} : { calibration }),
@@ -119,6 +120,7 @@ export function allPlans(): ContractPlan[] {
     ...lifeCyclePlans(),
     ...windowPlans(),
     ...transformPlans(),
+    ...calibratedParts().map(({ name, ...parts }) => planOf(name, parts)),
     ...geometryPlans(),
   ];
 }

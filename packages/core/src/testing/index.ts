@@ -10,6 +10,7 @@ export {
   channelScaled,
   hybrid,
   inlineCalibration,
+  inlineNeed,
   inlineScheme,
   levelTable,
   type SchemeParts,
