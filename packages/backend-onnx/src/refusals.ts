@@ -8,8 +8,13 @@ export function refusals(plan: Plan): string[] {
   const reasons = new Set(unexecutedFeatures(plan));
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of transformRefusals(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
+      for (const reason of [...transformRefusals(tensor), ...codecRefusals(tensor)])
+        reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
+}
+
+function codecRefusals({ codec }: TensorPlan): string[] {
+  return codec === undefined ? [] : [`the codec ${codec.id} has no graph`];
 }
 
 /** The graphs fold one channel scale into the query of the keys. */

@@ -5,6 +5,7 @@
 import type { Geometry } from '../geometry.js';
 import { createPlan, type Plan } from '../plan/plan.js';
 import type { QuantizedTensorScheme, SchemeOverride, TensorScheme } from '../scheme.js';
+import { sharedExponentCodec, withSharedExponent } from '../testing/inline-codec.js';
 import {
   asymmetric,
   bands,
@@ -65,6 +66,17 @@ const SCALED: SchemeParts = {
   sinks: 3,
 };
 
+/** Groups of a codec along tokens, and vectors of another. */
+const CODED: SchemeParts = {
+  key: channelScaled(
+    withSharedExponent({ along: 'tokens', size: 24 }, 24, { recent: 8, flush: 24 }),
+    32,
+  ),
+  value: withSharedExponent({ along: 'vector', scope: 'head' }, 64, { recent: 16, flush: 4 }),
+  sinks: 3,
+  codecs: [sharedExponentCodec(24), sharedExponentCodec(64)],
+};
+
 /** The transforms of a channel scale. */
 const scaledBy = (statisticsTokens: number) =>
   channelScaled(asymmetric(4, 'channels', 32), statisticsTokens).transforms ?? [];
@@ -93,6 +105,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('sinks, windows and hybrid groups', MIXED),
     planOf('outlier bands', BANDED),
     planOf('channel scale of keys', SCALED),
+    planOf('groups of a codec', CODED),
   ];
 }
 
@@ -117,6 +130,7 @@ export function allPlans(): ContractPlan[] {
   return [
     ...quantizerPlans(),
     ...bandPlans(),
+    codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
     ...transformPlans(),
@@ -165,6 +179,14 @@ function bandPlans(): ContractPlan[] {
       return planOf(`bands ${middle} ${scope}`, { key: tensor, value: tensor });
     }),
   );
+}
+
+function codecPlan(): ContractPlan {
+  return planOf('a codec along channels, values in f16', {
+    key: withSharedExponent({ along: 'channels', size: 16 }, 16),
+    value: F16,
+    codecs: [sharedExponentCodec(16)],
+  });
 }
 
 function windowPlans(): ContractPlan[] {

@@ -26,7 +26,6 @@ function unexecutedTensor(scheme: TensorScheme): string[] {
     reasons.push('calibrated level tables are not executed yet');
   if (typeof codes === 'object' && codes.scaledBy === 'none')
     reasons.push('level tables without a scale are not executed yet');
-  if (mode === 'codec') reasons.push('codecs are not executed yet');
   for (const [name, type] of Object.entries(scheme.parameters)) {
     if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
   }

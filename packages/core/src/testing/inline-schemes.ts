@@ -2,6 +2,7 @@
  * Scheme objects built inline from settings, one builder per quantizer and outlier rule: nobody's scheme, so that backends
  * are tested without knowing any.
  */
+import type { GroupCodec } from '../codec.js';
 import { type Geometry, resolveGeometry } from '../geometry.js';
 import { schemeFingerprint } from '../plan/plan.js';
 import type {
@@ -133,10 +134,11 @@ export interface SchemeParts {
   readonly value: TensorScheme;
   readonly sinks?: number;
   readonly packing?: Scheme['packing'];
+  readonly codecs?: readonly GroupCodec[];
 }
 
 /** A scheme of these two tensors; what it needs as calibration follows from them. */
-export function inlineScheme({ key, value, sinks = 0, packing }: SchemeParts): Scheme {
+export function inlineScheme({ key, value, sinks = 0, packing, codecs }: SchemeParts): Scheme {
   return {
     specVersion: 1,
     id: 'inline',
@@ -146,6 +148,7 @@ export function inlineScheme({ key, value, sinks = 0, packing }: SchemeParts): S
     key,
     value,
     calibration: inlineNeed([key, value]),
+    ...(codecs === undefined ? {} : { codecs }),
   };
 }
 

@@ -10,7 +10,12 @@ import {
   type TensorScheme,
   type Transform,
 } from '../../src/index.js';
-import { inlineCalibration, inlineNeed } from '../../src/testing/index.js';
+import {
+  inlineCalibration,
+  inlineNeed,
+  sharedExponentCodec,
+  withSharedExponent,
+} from '../../src/testing/index.js';
 import { channelScale, scheme, tensor } from './schemes.js';
 
 export const HEADS = 2;
@@ -52,6 +57,9 @@ const quantized = fc.oneof(
   fc
     .record({ bits: fc.constantFrom(3, 4), codes, window: window(5) })
     .map((t) => tensor({ bits: t.bits as 4, along: 'vector', codes: t.codes, ...t.window })),
+  fc
+    .record({ along: fc.constantFrom('tokens', 'channels'), window: window(8) })
+    .map((t) => withSharedExponent({ along: t.along as 'tokens', size: 8 }, 8, t.window)),
   fc.constant(tensor({ bits: 16 })),
 );
 
@@ -162,6 +170,7 @@ export const setups: fc.Arbitrary<Setup> = fc
     };
     const calibration = inlineCalibration(spec, geometry);
     const plan = createPlan(spec, geometry, {
+      codecs: [sharedExponentCodec(8)],
       blockTokens: choice.blockTokens,
       ...(calibration === undefined ? {} : { calibration }),
     });
