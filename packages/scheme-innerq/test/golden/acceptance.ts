@@ -49,7 +49,7 @@ export async function acceptance(): Promise<AcceptanceRow[]> {
     rows.push({
       scheme,
       mode: 'normative',
-      compared: `${MODES[mode]} groups of ${results.length} cases that the original does not break (parameters: scales${mode === 'hybrid' ? ' and modes' : ''})`,
+      compared: `normal ${MODES[mode]} groups of ${results.length} cases (parameters: scales${mode === 'hybrid' ? ' and modes' : ''})`,
       codes: sumOf(results.flatMap(({ symmetric, asymmetric }) => [symmetric.codes, asymmetric.codes])),
       parameters: sumOf(
         results.flatMap(({ symmetric, asymmetric, modes }) => [
