@@ -1,7 +1,13 @@
 /**
  * One row of a report: a scheme planned, replayed, measured, checked and judged.
  */
-import { createPlan, type Plan, type Scheme, schemeFingerprint } from '@lowbit-kv/core';
+import {
+  type Backend,
+  createPlan,
+  type Plan,
+  type Scheme,
+  schemeFingerprint,
+} from '@lowbit-kv/core';
 import { type CaptureData, geometryOf } from './capture-data.js';
 import { checkAgreement, checkOutput } from './checks.js';
 import type { CompareRun } from './compare-run.js';
@@ -69,6 +75,7 @@ export async function measureScheme(
       ...figures,
       memory: memoryFigures(memoryPlan),
       calibration: calibrated?.note ?? null,
+      emulated: emulationOf(options.backend, plan),
       checks,
       verdict,
     };
@@ -147,6 +154,11 @@ function planOfModel(
       ? undefined
       : stretchCalibration(calibrated.calibration, scheme, { captured, modelLayers });
   return planFor(data, scheme, modelLayers, calibration);
+}
+
+function emulationOf(backend: Backend, plan: Plan): string[] {
+  const support = backend.supports(plan);
+  return support.kind === 'emulated' ? [...support.reasons] : [];
 }
 
 function identityOf(scheme: Scheme) {
