@@ -112,7 +112,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .addOption(
       new Option(
         '--positions <n>',
-        'query positions to choose by, and as many to judge by (default: 48)',
+        'query positions to choose by, and as many to judge by (default: 96)',
       ).argParser(positiveInteger),
     )
     .addOption(

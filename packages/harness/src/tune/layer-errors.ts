@@ -49,26 +49,18 @@ export function singleErrors(
   };
 }
 
-/** NMSE of the layer's output, `[keys][values]`; pairs that `wanted` refuses stay undefined. */
+/** NMSE of the layer's output with one key candidate, by value candidate. */
 export function pairErrors(
   problem: LayerProblem,
-  keys: readonly DecodedTensor[],
+  key: DecodedTensor,
   values: readonly DecodedTensor[],
-  wanted: (key: number, value: number) => boolean,
-): readonly (readonly (number | undefined)[])[] {
-  const heads = headsOf(problem);
-  return keys.map((key, k) => {
-    const places = [...values.keys()].filter((v) => wanted(k, v));
-    const sums = new Map<number, ErrorSum[]>(places.map((v) => [v, []]));
-    for (const head of heads) {
-      const weights = places.length === 0 ? [] : head.weights(key);
-      for (const [v, parts] of sums) parts.push(head.error(weights, values[v] as DecodedTensor));
-    }
-    return values.map((_, v) => {
-      const parts = sums.get(v);
-      return parts === undefined ? undefined : nmseOf(addSums(parts));
-    });
+): readonly number[] {
+  if (values.length === 0) return [];
+  const sums = headsOf(problem).map((head) => {
+    const weights = head.weights(key);
+    return values.map((value) => head.error(weights, value));
   });
+  return values.map((_, v) => nmseOf(addSums(sums.map((head) => head[v] as ErrorSum))));
 }
 
 function headsOf(problem: LayerProblem): HeadProblem[] {

@@ -27,11 +27,13 @@ export interface LayerTable {
   readonly alone: Readonly<Record<TensorName, readonly number[]>>;
 }
 
-/**
- * Alone, a candidate may lose this much more than the best one of at most its bits and still be tried in pairs: errors of
- * keys and values add up almost, not quite.
- */
+/** Alone, a candidate may lose this much more than the best of at most its bits and still be tried in pairs. */
 const ALONE_MARGIN = 1.1;
+/**
+ * A pair may lose this much more than the best of at most its bits, by the sum of its errors alone, and still be measured:
+ * errors of keys and values add up almost, not quite.
+ */
+const PAIR_MARGIN = 1.25;
 
 export async function layerTable(
   context: TableContext,
@@ -47,31 +49,34 @@ export async function layerTable(
   };
   const alone = aloneErrors(problem, decoded);
   const kept = {
-    key: worthPairing(candidates.key, alone.key),
-    value: worthPairing(candidates.value, alone.value),
-  };
-  const keys = kept.key.map((k) => decoded.key[k] as DecodedTensor);
-  const values = kept.value.map((v) => decoded.value[v] as DecodedTensor);
-  const bitsOf = (k: number, v: number) =>
-    pairBits(
-      candidates.key[kept.key[k] as number] as Candidate,
-      candidates.value[kept.value[v] as number] as Candidate,
-    );
-  const errors = pairErrors(problem, keys, values, (k, v) => bitsOf(k, v) <= mostBits);
-  const choices = errors.flatMap((row, k) =>
-    row.flatMap((error, v) =>
-      error === undefined || !Number.isFinite(error)
-        ? []
-        : [
-            {
-              key: kept.key[k] as number,
-              value: kept.value[v] as number,
-              bits: bitsOf(k, v),
-              error,
-            },
-          ],
+    key: nearBest(candidates.key.map(({ bits }, k) => ({ bits, error: alone.key[k] as number }))),
+    value: nearBest(
+      candidates.value.map(({ bits }, v) => ({ bits, error: alone.value[v] as number })),
     ),
+  };
+  const pairs = kept.key.flatMap((key) =>
+    kept.value.map((value) => ({
+      key,
+      value,
+      bits: pairBits(candidates.key[key] as Candidate, candidates.value[value] as Candidate),
+      error: (alone.key[key] as number) + (alone.value[value] as number),
+    })),
   );
+  const affordable = pairs.filter(({ bits }) => bits <= mostBits);
+  const wanted = nearBest(affordable, PAIR_MARGIN).map((i) => affordable[i] as LayerChoice);
+  const choices: LayerChoice[] = [];
+  for (const key of kept.key) {
+    const row = wanted.filter((pair) => pair.key === key);
+    const errors = pairErrors(
+      problem,
+      decoded.key[key] as DecodedTensor,
+      row.map(({ value }) => decoded.value[value] as DecodedTensor),
+    );
+    for (const [i, pair] of row.entries()) {
+      const error = errors[i] as number;
+      if (Number.isFinite(error)) choices.push({ ...pair, error });
+    }
+  }
   return { choices, alone };
 }
 
@@ -110,12 +115,14 @@ function aloneErrors(
   return { key: spread(decoded.key, errors.key), value: spread(decoded.value, errors.value) };
 }
 
-/** Places of the candidates (by rising bits) that are near the best of at most their bits. */
-function worthPairing(candidates: readonly Candidate[], alone: readonly number[]): number[] {
-  return [...candidates.keys()].filter((place) => {
-    const { bits } = candidates[place] as Candidate;
-    const rivals = alone.filter((_, other) => (candidates[other] as Candidate).bits <= bits);
-    const error = alone[place] as number;
-    return Number.isFinite(error) && error <= ALONE_MARGIN * Math.min(...rivals);
+/** Places of those that lose at most `margin` times what the best of at most their bits loses. */
+function nearBest(
+  figures: readonly { readonly bits: number; readonly error: number }[],
+  margin = ALONE_MARGIN,
+): number[] {
+  return [...figures.keys()].filter((place) => {
+    const { bits, error } = figures[place] as (typeof figures)[number];
+    const rivals = figures.filter((other) => other.bits <= bits).map((other) => other.error);
+    return Number.isFinite(error) && error <= margin * Math.min(...rivals);
   });
 }

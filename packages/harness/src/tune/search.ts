@@ -11,6 +11,9 @@ import type { TableContext } from './layer-table.js';
 import { dataOfPart, type SplitCapture, splitCapture } from './split.js';
 import { budgetTooLow, type CheckedTuneOptions, type TuneOptions } from './tune-options.js';
 
+/** Sums of bits come in other orders than the budget was written down in. */
+const ROUNDING = 1e-9;
+
 export interface TuneSearch {
   readonly run: CompareRun;
   readonly split: SplitCapture;
@@ -51,7 +54,7 @@ export async function prepareSearch(
       geometry,
       backend,
       pairBits,
-      mostBits: lowestBits + (budgetBits - lowestBits) * data.layers.length,
+      mostBits: lowestBits + (budgetBits - lowestBits) * data.layers.length + ROUNDING,
     },
     lowestBits,
     leftOut: [...leftOut, ...key.leftOut, ...value.leftOut],
