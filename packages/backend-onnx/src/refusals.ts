@@ -2,7 +2,6 @@
  * Why a plan has no graphs: what the law does not execute, and what is not built here yet.
  */
 import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
-import { transformsOf } from './packed-plan.js';
 
 /** One reason per field without a graph; empty when there are graphs for the whole plan. */
 export function refusals(plan: Plan): string[] {
@@ -15,10 +14,6 @@ export function refusals(plan: Plan): string[] {
 
 function tensorRefusals(plan: TensorPlan): string[] {
   const reasons = plan.codec === undefined ? [] : [`the codec ${plan.codec.id} has no graph`];
-  for (const step of transformsOf(plan)) {
-    if ('scope' in step && step.scope === 'model')
-      reasons.push(`a calibrated ${step.kind} has no graph yet`);
-  }
   if (plan.scheme.bits !== 16 && plan.scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding have no graph yet');
   return reasons;
