@@ -1,11 +1,12 @@
 /**
  * Offline calibration against a scheme and a geometry: everything a plan takes from it is there and in range.
  */
-import { LowbitKvError } from '../errors.js';
+import { type DataPosition, LowbitKvError } from '../errors.js';
 import { roundToF16 } from '../float16.js';
 import type { LayerGeometry } from '../geometry.js';
 import type { Calibration, TensorCalibration, TensorScheme } from '../scheme.js';
 import { parseCalibration, type SchemeData } from '../scheme-schema.js';
+import { checkTransformValues, type Refuse } from './calibrated-transforms.js';
 
 /** What a calibration has to fit. */
 export interface CalibrationTarget {
@@ -53,15 +54,16 @@ export function resolveCalibration(
     for (const tensor of ['key', 'value'] as const) {
       const spec = target.tensorScheme(tensor, layer);
       if (spec.bits === 16) continue;
-      const refuseHere: Refuse = (part, value, valid) =>
-        refuse(`${tensor} ${part}`, value, valid, { layer, tensor });
+      const refuseHere: Refuse = (part, value, valid, at = {}) =>
+        refuse(`${tensor} ${part}`, value, valid, { layer, tensor, ...at });
       if (spec.outliers?.kind === 'bands') checkThresholds(values[tensor]?.thresholds, refuseHere);
+      const { kvHeads, keyHeadDim, valueHeadDim } = target.geometry[layer] as LayerGeometry;
+      const headDim = tensor === 'key' ? keyHeadDim : valueHeadDim;
+      checkTransformValues(spec, values[tensor] ?? {}, { kvHeads, headDim }, refuseHere);
     }
   }
   return calibration;
 }
-
-type Refuse = (part: string, value: unknown, valid: string) => never;
 
 function checkThresholds(bands: TensorCalibration['thresholds'], refuseHere: Refuse): void {
   if (bands === undefined) refuseHere('thresholds are missing', bands, 'four thresholds');
@@ -76,17 +78,12 @@ function checkThresholds(bands: TensorCalibration['thresholds'], refuseHere: Ref
     refuseHere('thresholds are not f16 values', bands, 'f16 values');
 }
 
-function refuse(
-  message: string,
-  value: unknown,
-  valid: string,
-  where?: { readonly layer: number; readonly tensor: 'key' | 'value' },
-): never {
+function refuse(message: string, value: unknown, valid: string, where?: DataPosition): never {
   throw new LowbitKvError('CALIBRATION_INVALID', {
     message,
     value,
     valid,
     next: 'Calibrate again for this scheme and model.',
-    ...(where === undefined ? {} : { where }),
+    ...(where === undefined ? {} : { where: { ...where } }),
   });
 }

@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { BandThresholds } from '../../src/law/bands.js';
-import type { Transform } from '../../src/scheme.js';
+import type { TensorCalibration, Transform } from '../../src/scheme.js';
 import { hex } from './support.js';
 
 function read(name: string): unknown {
@@ -52,6 +52,7 @@ export const lawVectors = read('law-vectors.json') as {
     name: string;
     headDim: number;
     chain: readonly Transform[];
+    calibration: TensorCalibration;
     tokens: readonly (readonly string[])[];
     statistics: readonly (readonly string[])[];
     transformed: readonly (readonly string[])[];
