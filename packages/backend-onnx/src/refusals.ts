@@ -19,6 +19,10 @@ function transformRefusals({ tensor, scheme }: TensorPlan): string[] {
   const reasons = transforms
     .filter(({ kind }) => kind !== 'channelScale')
     .map(({ kind }) => `the transform ${kind} has no graph yet`);
+  if (transforms.some((step) => step.kind === 'channelScale' && step.scope === 'model'))
+    reasons.push('a calibrated channel scale has no graph yet');
+  if (scheme.stage === 'pre-rope')
+    reasons.push('keys before the rotary embedding have no graph yet');
   if (tensor === 'value' && transforms.some(({ kind }) => kind === 'channelScale'))
     reasons.push('a channel scale of values has no graph yet');
   if (transforms.length > 1) reasons.push('more than one transform has no graph yet');

@@ -33,6 +33,7 @@ export { type Geometry, type LayerGeometry, resolveGeometry } from './geometry.j
 export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';
+export { rotationSigns } from './law/rotation.js';
 export { unexecutedFeatures } from './law/support.js';
 export {
   bitsPerElement,

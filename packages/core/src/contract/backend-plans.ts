@@ -33,6 +33,12 @@ const BLOCK_TOKENS = 64;
 const F16: TensorScheme = { bits: 16 };
 
 const MEAN = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 24 } as const;
+const TENSOR_SCALE = {
+  kind: 'tensorScale',
+  scope: 'sequence',
+  statisticsTokens: 24,
+  largest: 448,
+} as const;
 
 /** Sinks, windows and both axes at once; packs before attention. */
 const MIXED: SchemeParts = {
@@ -57,6 +63,10 @@ const SCALED: SchemeParts = {
   value: symmetric(3, 'signmag', 'tokens', 32),
   sinks: 3,
 };
+
+/** The transforms of a channel scale. */
+const scaledBy = (statisticsTokens: number) =>
+  channelScaled(asymmetric(4, 'channels', 32), statisticsTokens).transforms ?? [];
 
 function planOf(
   name: string,
@@ -108,6 +118,7 @@ export function allPlans(): ContractPlan[] {
     ...bandPlans(),
     ...lifeCyclePlans(),
     ...windowPlans(),
+    ...transformPlans(),
     ...geometryPlans(),
   ];
 }
@@ -159,6 +170,16 @@ function windowPlans(): ContractPlan[] {
     planOf('nothing packed', { key: F16, value: F16 }),
     planOf('keys only', { key: asymmetric(4, 'tokens', 32), value: F16 }),
     planOf('values only', { key: F16, value: symmetric(3, 'full', 'channels', 32) }),
+    planOf('layers that stay f16', AFFINE, { layers: 3 }, [
+      { layers: [0], key: F16 },
+      { layers: [-1], key: asymmetric(8, 'tokens', 32), value: F16 },
+    ]),
+  ];
+}
+
+function transformPlans(): ContractPlan[] {
+  const values = symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 });
+  return [
     planOf('channel scale below its least spread', {
       key: channelScaled(asymmetric(4, 'tokens', 16), 24, 100),
       value: asymmetric(4, 'tokens', 16),
@@ -175,10 +196,27 @@ function windowPlans(): ContractPlan[] {
       key: asymmetric(4, 'channels', 32),
       value: { ...asymmetric(2, 'channels', 32), transforms: [MEAN] },
     }),
-    planOf('layers that stay f16', AFFINE, { layers: 3 }, [
-      { layers: [0], key: F16 },
-      { layers: [-1], key: asymmetric(8, 'tokens', 32), value: F16 },
-    ]),
+    planOf('signed rotations of keys and values', {
+      key: { ...asymmetric(3, 'tokens', 16), transforms: [{ kind: 'hadamard', seed: 20260101 }] },
+      value: { ...values, transforms: [{ kind: 'hadamard', seed: 2 ** 32 - 1 }] },
+    }),
+    planOf('clear channel means of keys and values', {
+      key: { ...asymmetric(3, 'channels', 32), transforms: [{ ...MEAN, minimumOffset: 1 }] },
+      value: { ...asymmetric(4, 'tokens', 16), transforms: [{ ...MEAN, minimumOffset: 0.5 }] },
+      sinks: 1,
+    }),
+    planOf('tensor scales of keys and values', {
+      key: { ...asymmetric(4, 'channels', 32), transforms: [TENSOR_SCALE] },
+      value: { ...values, transforms: [{ ...TENSOR_SCALE, largest: 6 }] },
+      sinks: 2,
+    }),
+    planOf('tensor scale, mean, signed rotation and channel scale in a row', {
+      key: {
+        ...asymmetric(4, 'channels', 32),
+        transforms: [TENSOR_SCALE, MEAN, { kind: 'hadamard', seed: 1 }, ...scaledBy(24)],
+      },
+      value: { ...values, transforms: [MEAN, TENSOR_SCALE] },
+    }),
   ];
 }
 

@@ -23,11 +23,6 @@ function unexecutedTensor(scheme: TensorScheme): string[] {
   for (const transform of scheme.transforms ?? []) {
     if ('scope' in transform && transform.scope === 'model')
       reasons.push(`a calibrated ${transform.kind} is not executed yet`);
-    if (transform.kind === 'tensorScale') reasons.push('tensor scales are not executed yet');
-    if (transform.kind === 'channelMean' && 'minimumOffset' in transform)
-      reasons.push('channel means with a smallest offset are not executed yet');
-    if (transform.kind === 'hadamard' && transform.seed !== undefined)
-      reasons.push('rotations with signs are not executed yet');
   }
   if (scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding are not executed yet');

@@ -63,6 +63,34 @@ const faults: [fault: string, backend: Backend, check: string, message: RegExp][
     'plan: channel scale of keys',
     /nmse|byte for byte/,
   ],
+  [
+    'no signs',
+    doctored.transformFault((step) => (step.kind === 'hadamard' ? { kind: 'hadamard' } : step)),
+    'plan: signed rotations',
+    /nmse|byte for byte/,
+  ],
+  [
+    'signs of another seed',
+    doctored.transformFault((step) =>
+      step.kind === 'hadamard' ? { kind: 'hadamard', seed: 1 } : step,
+    ),
+    'plan: signed rotations',
+    /nmse|byte for byte/,
+  ],
+  [
+    'every mean subtracted',
+    doctored.transformFault((step) =>
+      'minimumOffset' in step ? { ...step, minimumOffset: 0 } : step,
+    ),
+    'plan: clear channel means',
+    /nmse|byte for byte/,
+  ],
+  [
+    'another target of the tensor scale',
+    doctored.transformFault((step) => ('largest' in step ? { ...step, largest: 447 } : step)),
+    'plan: tensor scales',
+    /nmse|byte for byte/,
+  ],
   ['restored pages lost', doctored.losesRestoredPages(), 'snapshot of one backend', /restored/],
   ['subnormals flushed', doctored.flushesSubnormals(), 'subnormals', /corner data|byte for byte/],
   ['bytes miscounted', doctored.miscountsBytes(), 'bytes: ', /allocatedBytes/],

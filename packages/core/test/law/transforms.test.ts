@@ -1,8 +1,9 @@
 // Transforms: what packing applies and what attention undoes cancel; statistics are those of plain arithmetic.
 import { describe, expect, it } from 'vitest';
 import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
-import { measureStatistics } from '../../src/law/statistics.js';
-import { hadamard, Transforms } from '../../src/law/transforms.js';
+import { hadamard, rotationSigns } from '../../src/law/rotation.js';
+import { measureStatistics, tensorReciprocal } from '../../src/law/statistics.js';
+import { Transforms } from '../../src/law/transforms.js';
 import { createPlan } from '../../src/plan/plan.js';
 import { createLowbitKv } from '../../src/registry/registry.js';
 import type { QuantizedTensorScheme, Scheme, Transform } from '../../src/scheme.js';
@@ -21,7 +22,15 @@ const SCALE: Transform = {
   minimumSpread: 1,
 };
 const MEAN: Transform = { kind: 'channelMean', scope: 'sequence', statisticsTokens: STATISTICS };
+const CLEAR_MEAN: Transform = { ...MEAN, minimumOffset: 3 };
 const HADAMARD: Transform = { kind: 'hadamard' };
+const SIGNED: Transform = { kind: 'hadamard', seed: 7 };
+const TENSOR: Transform = {
+  kind: 'tensorScale',
+  scope: 'sequence',
+  statisticsTokens: STATISTICS,
+  largest: 448,
+};
 const CHAINS: Record<string, readonly Transform[]> = {
   scale: [SCALE],
   mean: [MEAN],
@@ -30,6 +39,10 @@ const CHAINS: Record<string, readonly Transform[]> = {
   'scale, mean': [SCALE, MEAN],
   'mean, scale, hadamard': [MEAN, SCALE, HADAMARD],
   'hadamard, mean': [HADAMARD, MEAN],
+  'clear means': [CLEAR_MEAN],
+  'signed rotation': [SIGNED],
+  'tensor scale': [TENSOR],
+  'signed rotation, clear means, tensor scale': [SIGNED, CLEAR_MEAN, TENSOR],
 };
 const heads = 2;
 const headDim = 32;
@@ -99,8 +112,8 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
     const held = await cache.materialize(sequence, 0);
     const counts = (await cache.stats()).sequences[0]?.classes ?? [];
     for (const { packed } of counts) expect(packed).toBe(136);
-    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(3e-5);
-    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(3e-5);
+    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(5e-5);
+    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(5e-5);
   });
 
   it.each([2, 8] as const)(
@@ -168,6 +181,47 @@ it('the mean is that of the first tokens after the sinks, rounded to f16', () =>
   }
 });
 
+it('a mean stays 0 where it is small against the mean absolute deviation', () => {
+  const page = (minimumOffset: number) => {
+    const plan = createPlan(schemeOf([{ ...MEAN, minimumOffset }]), geometry).layers[0]!.key;
+    return decodeF16(measureStatistics(plan, tokens));
+  };
+  const tokens = data(STATISTICS, 9);
+  const values = decodeF16(tokens);
+  const means = page(0);
+  const ratios = Array.from(means, (mean, channel) => {
+    let deviation = 0;
+    for (let t = 0; t < STATISTICS; t++)
+      deviation += Math.abs(values[t * width + channel]! - mean) / STATISTICS;
+    return Math.abs(mean) / deviation;
+  });
+  // No channel is near the limit, and there are channels on both sides.
+  expect(ratios.every((ratio) => Math.abs(ratio - 3) > 0.01)).toBe(true);
+  expect(ratios.filter((ratio) => ratio > 3).length).toBe(2);
+  expect([...page(3)]).toEqual([...means].map((mean, c) => (ratios[c]! > 3 ? mean : 0)));
+  expect([...page(1e30)]).toEqual([...means].fill(0));
+});
+
+it('the tensor scale puts the largest magnitude of all heads and channels on its target', () => {
+  const plan = createPlan(schemeOf([TENSOR]), geometry).layers[0]!.key;
+  const tokens = data(STATISTICS, 9);
+  const page = measureStatistics(plan, tokens);
+  const largest = Math.max(...decodeF16(tokens).map(Math.abs));
+  expect(new Set(page).size).toBe(1);
+  expect(Math.abs((f16ToF32(page[0]!) * largest) / 448 - 1)).toBeLessThan(2 ** -11);
+});
+
+it('a signed rotation spreads a constant vector that the plain one puts on a single channel', () => {
+  const rotated = (transform: Transform) => {
+    const plan = createPlan(schemeOf([transform]), geometry).layers[0]!.key;
+    const vector = new Float32Array(headDim).fill(1);
+    Transforms.of(plan, null)!.apply(vector, 0, 0);
+    return Math.max(...vector.map(Math.abs));
+  };
+  expect(rotated(HADAMARD)).toBeCloseTo(Math.sqrt(headDim), 5);
+  expect(rotated(SIGNED)).toBeLessThan(0.6 * Math.sqrt(headDim));
+});
+
 it('the Hadamard transform of unit vectors is the matrix of signs', () => {
   for (let i = 0; i < 8; i++) {
     const vector = new Float64Array(8);
@@ -198,23 +252,32 @@ it('calibrated transforms are refused, never read as something else', () => {
 });
 
 describe('vectors of the independent program', () => {
-  it.each(lawVectors.transforms.map((row) => [row.chain.join(', '), row] as const))(
-    '%s',
-    (_name, row) => {
-      const steps = { mean: MEAN, scale: SCALE, hadamard: HADAMARD };
-      const scheme = schemeOf(row.chain.map((step) => steps[step]));
-      const eight = { groups: { along: 'channels', size: 8 } } as const;
-      const sized = { ...scheme, key: { ...scheme.key, ...eight }, value: { bits: 16 } } as Scheme;
-      const plan = createPlan(sized, { ...geometry, kvHeads: 1, keyHeadDim: 8 }).layers[0]!.key;
-      const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
-      const page = measureStatistics(plan, tokens);
-      expect([...page]).toEqual(row.statistics.flat().map(hex));
-      const chain = Transforms.of(plan, page)!;
-      const values = decodeF16(tokens);
-      for (let at = 0; at < values.length; at += 8) chain.apply(values, at, 0);
-      // By value: the sign of a zero may differ.
-      const expected = row.transformed.flatMap((line) => [...floatsOf(line)]);
-      expect(Array.from(values, (x) => x + 0)).toEqual(expected.map((x) => x + 0));
-    },
-  );
+  it.each(lawVectors.transforms.map((row) => [row.name, row] as const))('%s', (_name, row) => {
+    const { headDim: dim, chain } = row;
+    const vector = { groups: { along: 'vector', scope: 'head' } } as const;
+    const scheme = schemeOf(chain);
+    const sized = { ...scheme, key: { ...scheme.key, ...vector }, value: { bits: 16 } } as Scheme;
+    const plan = createPlan(sized, { ...geometry, keyHeadDim: dim }).layers[0]!.key;
+    const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
+    const page = measureStatistics(plan, tokens);
+    expect([...page]).toEqual(row.statistics.flat().map(hex));
+    const transforms = Transforms.of(plan, page)!;
+    const values = decodeF16(tokens);
+    for (let at = 0; at < values.length; at += dim)
+      transforms.apply(values, at, (at / dim) % heads);
+    // By value: the sign of a zero may differ.
+    const expected = row.transformed.flatMap((line) => [...floatsOf(line)]);
+    expect(Array.from(values, (x) => x + 0)).toEqual(expected.map((x) => x + 0));
+  });
+
+  it.each(lawVectors.rotationSigns)('signs of seed $seed', ({ seed, signs }) => {
+    expect([...rotationSigns(seed, signs.length)]).toEqual(signs);
+    expect(new Set(signs).size).toBe(2);
+  });
+
+  it.each(lawVectors.tensorScale)('$largest over $maximum', ({ largest, maximum, reciprocal }) => {
+    const [value] = floatsOf([maximum]);
+    const values = Float32Array.of(0, -(value as number), Number.NaN, (value as number) / 2);
+    expect(tensorReciprocal(values, largest)).toBe(hex(reciprocal));
+  });
 });

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { BandThresholds } from '../../src/law/bands.js';
+import type { Transform } from '../../src/scheme.js';
 import { hex } from './support.js';
 
 function read(name: string): unknown {
@@ -45,8 +46,12 @@ export const lawVectors = read('law-vectors.json') as {
     parameters: Readonly<Record<string, string>>;
     decoded: readonly string[];
   }[];
+  readonly rotationSigns: readonly { seed: number; signs: readonly number[] }[];
+  readonly tensorScale: readonly { largest: number; maximum: string; reciprocal: string }[];
   readonly transforms: readonly {
-    chain: readonly ('mean' | 'scale' | 'hadamard')[];
+    name: string;
+    headDim: number;
+    chain: readonly Transform[];
     tokens: readonly (readonly string[])[];
     statistics: readonly (readonly string[])[];
     transformed: readonly (readonly string[])[];

@@ -10,6 +10,7 @@ import {
   type Scheme,
   schemeFingerprint,
   type TensorScheme,
+  type Transform,
 } from '../../src/index.js';
 import { channelScale, scheme, tensor } from './schemes.js';
 
@@ -76,6 +77,41 @@ const banded = fc
     }),
   );
 
+/** Up to three transforms; those that measure do so on `statisticsTokens` tokens. */
+const transformKinds = fc.array(
+  fc.constantFrom(
+    ...(['scale', 'mean', 'clear mean', 'tensor scale', 'rotation', 'signed rotation'] as const),
+  ),
+  { maxLength: 3 },
+);
+
+function transformOf(kind: string, statisticsTokens: number): Transform {
+  const measured = { scope: 'sequence', statisticsTokens } as const;
+  switch (kind) {
+    case 'scale':
+      return channelScale(statisticsTokens);
+    case 'mean':
+      return { kind: 'channelMean', ...measured };
+    case 'clear mean':
+      return { kind: 'channelMean', ...measured, minimumOffset: 0.5 };
+    case 'tensor scale':
+      return { kind: 'tensorScale', ...measured, largest: 100 };
+    case 'rotation':
+      return { kind: 'hadamard' };
+    default:
+      return { kind: 'hadamard', seed: 5 };
+  }
+}
+
+function transformed(
+  tensor: TensorScheme,
+  kinds: readonly string[],
+  statisticsTokens: number,
+): TensorScheme {
+  if (tensor.bits === 16 || kinds.length === 0) return tensor;
+  return { ...tensor, transforms: kinds.map((kind) => transformOf(kind, statisticsTokens)) };
+}
+
 const sliding = fc.option(
   fc.record({ size: fc.integer({ min: 3, max: 40 }), sinks: fc.integer({ min: 0, max: 5 }) }),
   { nil: null, freq: 3 },
@@ -86,7 +122,9 @@ export const setups: fc.Arbitrary<Setup> = fc
   .record({
     key: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
     value: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
-    statisticsTokens: fc.option(fc.integer({ min: 1, max: 30 }), { nil: null }),
+    keyTransforms: transformKinds,
+    valueTransforms: transformKinds,
+    statisticsTokens: fc.integer({ min: 1, max: 30 }),
     lastLayerF16: fc.boolean(),
     sinks: fc.integer({ min: 0, max: 5 }),
     packing: fc.constantFrom('before-attention', 'after-attention'),
@@ -99,19 +137,19 @@ export const setups: fc.Arbitrary<Setup> = fc
   })
   .map((choice): Setup => {
     const { statisticsTokens, sinks, packing } = choice;
-    const key: TensorScheme =
-      statisticsTokens === null || choice.key.bits === 16 || choice.key.outliers !== undefined
-        ? choice.key
-        : { ...choice.key, transforms: [channelScale(statisticsTokens)] };
+    const key = transformed(choice.key, choice.keyTransforms, statisticsTokens);
+    const value = transformed(choice.value, choice.valueTransforms, statisticsTokens);
     const base = scheme();
-    const banded = [key, choice.value].some((t) => t.bits !== 16 && t.outliers !== undefined);
-    const statistics = key.bits !== 16 && key.transforms !== undefined;
+    const banded = [key, value].some((t) => t.bits !== 16 && t.outliers !== undefined);
+    const statistics = [key, value].some(
+      (t) => t.bits !== 16 && t.transforms?.some((step) => 'statisticsTokens' in step),
+    );
     const spec: Scheme = {
       ...base,
       sinks,
       packing: packing as Scheme['packing'],
       key,
-      value: choice.value,
+      value,
       ...(choice.lastLayerF16 ? { overrides: [{ layers: [-1], key: { bits: 16 } }] } : {}),
       calibration: banded
         ? { kind: 'offline', values: ['thresholds'] }

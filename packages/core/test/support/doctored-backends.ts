@@ -10,7 +10,9 @@ import {
   type Plan,
   referenceBackend,
   type Span,
+  type TensorPlan,
   type TensorView,
+  type Transform,
 } from '../../src/index.js';
 
 type StoreChange = (inner: BlockStore, plan: Plan) => Partial<BlockStore>;
@@ -170,6 +172,28 @@ export function geometryFault(change: (layer: LayerPlan['geometry']) => object):
       layers: plan.layers.map((layer) => ({
         ...layer,
         geometry: { ...layer.geometry, ...change(layer.geometry) },
+      })),
+    }),
+  );
+}
+
+/** Executes other transforms than those of the plan. */
+export function transformFault(change: (transform: Transform) => Transform): Backend {
+  const tensor = (plan: TensorPlan): TensorPlan =>
+    plan.scheme.bits === 16
+      ? plan
+      : {
+          ...plan,
+          scheme: { ...plan.scheme, transforms: (plan.scheme.transforms ?? []).map(change) },
+        };
+  return doctored(
+    () => ({}),
+    (plan) => ({
+      ...plan,
+      layers: plan.layers.map((layer) => ({
+        ...layer,
+        key: tensor(layer.key),
+        value: tensor(layer.value),
       })),
     }),
   );
