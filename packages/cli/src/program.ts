@@ -42,7 +42,8 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
   };
 
   addExamples(program, [
-    'lowbit-kv compare                                  # every preset on the shipped capture',
+    'lowbit-kv compare                                  # KIVI, InnerQ and Oaken on the shipped capture',
+    'lowbit-kv compare --all                            # every preset that comes with this command',
     'lowbit-kv compare --scheme kivi --scheme ./my-scheme.js',
     'lowbit-kv schemes',
     'lowbit-kv doctor',
@@ -54,13 +55,15 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     'Replay decoding of a capture under each scheme: accuracy, memory, verdict.',
     [
       'lowbit-kv compare',
+      'lowbit-kv compare --all --scheme ./my-scheme.js',
       'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
       'lowbit-kv compare --backend onnx --json > report.json',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
     .option('--capture <file>', 'capture to replay (default: the one shipped with the harness)')
-    .option('--scheme <scheme...>', `${SCHEME_HELP} (default: every preset)`)
+    .option('--scheme <scheme...>', `${SCHEME_HELP} (default: presets of KIVI, InnerQ and Oaken)`)
+    .option('--all', 'every preset that comes with this command, and those of --scheme')
     .addOption(backendOption())
     .option('--calibration <file>', 'offline calibration for the schemes that need one')
     .addOption(

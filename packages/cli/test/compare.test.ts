@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { createCalibration } from '@lowbit-kv/core';
 import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/harness';
+import { kivi2 } from '@lowbit-kv/scheme-kivi';
 import { oakenSm } from '@lowbit-kv/scheme-oaken';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { samplesOf } from '../src/capture-samples.js';
 import { compareElsewhere } from '../src/commands/compare-elsewhere.js';
 import { Terminal } from '../src/index.js';
+import { builtinSchemes } from '../src/schemes/builtin-schemes.js';
 import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
@@ -47,6 +49,34 @@ describe('reports', () => {
       status: 'refused',
       code: 'SHAPE_UNSUPPORTED',
     });
+  });
+
+  test('--all: every preset of the shelf and what is named besides, the best of each size marked', async () => {
+    writeFileSync(
+      join(directory, 'mine.mjs'),
+      `export default ${JSON.stringify({ ...structuredClone(kivi2), id: 'mine', sinks: 4 })};`,
+    );
+    const args = ['compare', '--capture', 'tiny.safetensors', '--all', '--positions', '2'];
+    const { code, stdout } = await runCli([...args, '--scheme', './mine.mjs', '--json'], {
+      directory,
+    });
+    expect(code).toBe(0);
+    const { schemes, paretoFront } = compareReportSchema.parse(JSON.parse(stdout));
+    const shelf = (await builtinSchemes()).map(({ scheme }) => scheme.id);
+    expect(schemes.map(({ id }) => id)).toEqual(['f16', ...shelf, 'mine']);
+    expect(paretoFront.length).toBeGreaterThan(3);
+    const points = schemes.flatMap((row) =>
+      row.status === 'measured' && !['baseline', 'unmeasured'].includes(row.verdict.level)
+        ? [{ id: row.id, bits: row.bits.used, error: row.output.nmse as number }]
+        : [],
+    );
+    const unbeaten = points.filter(({ bits, error }) =>
+      points.every((other) => {
+        const beats = other.bits <= bits && other.error <= error;
+        return !beats || (other.bits === bits && other.error === error);
+      }),
+    );
+    expect([...paretoFront].sort()).toEqual(unbeaten.map(({ id }) => id).sort());
   });
 
   test('a comparison that measures nothing is a failure with its reasons', async () => {

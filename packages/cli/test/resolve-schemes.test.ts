@@ -20,7 +20,10 @@ function makePackage(name: string, exported: unknown, text: string): void {
   write(`node_modules/${name}/entry.js`, text);
 }
 
-async function resolve(...names: string[]) {
+const resolve = (...names: string[]) => resolved(names, false);
+const resolveAll = (...names: string[]) => resolved(names, true);
+
+async function resolved(names: string[], all: boolean) {
   let notes = '';
   const stream = {
     write: (text: string) => {
@@ -37,16 +40,24 @@ async function resolve(...names: string[]) {
     environment: {},
     directory,
   });
-  const found = await resolveSchemes(names.length === 0 ? undefined : names, terminal);
+  const found = await resolveSchemes(names.length === 0 ? undefined : names, terminal, all);
   return { ids: found.map((entry) => entry.scheme.id), notes };
 }
 
 describe('what a name means', () => {
-  test('nothing: every preset, without a word', async () => {
+  test('nothing: the presets that are compared by default, without a word', async () => {
     const { ids, notes } = await resolve();
     expect(ids.length).toBeGreaterThan(10);
     expect(ids).toEqual(expect.arrayContaining(kivi.map(({ id }) => id)));
     expect(notes).toBe('');
+  });
+
+  test('the whole shelf holds more, and what is named comes after it once', async () => {
+    const { ids } = await resolveAll();
+    expect(ids.length).toBeGreaterThan((await resolve()).ids.length);
+    expect((await resolveAll('kivi')).ids).toEqual(ids);
+    write('after.mjs', `export default ${scheme('after')};`);
+    expect((await resolveAll('./after.mjs')).ids).toEqual([...ids, 'after']);
   });
 
   test('an id', async () => {

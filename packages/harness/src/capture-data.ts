@@ -2,7 +2,7 @@
  * A capture in memory in the order a cache takes it: tokens first. Read once, shared by all schemes.
  */
 import { createHash } from 'node:crypto';
-import type { Geometry } from '@lowbit-kv/core';
+import { decodeF16, type Geometry } from '@lowbit-kv/core';
 import type { Capture } from './capture.js';
 
 export interface LayerTensors {
@@ -12,6 +12,8 @@ export interface LayerTensors {
   readonly key: Uint16Array;
   /** f16 bits, `[tokens, kvHeads, valueHeadDim]`. */
   readonly value: Uint16Array;
+  /** `key` and `value` as numbers: what every error is measured against. */
+  readonly exact: { readonly key: Float32Array; readonly value: Float32Array };
   /** `[queries, queryHeads, keyHeadDim]`: the attended ones. */
   readonly query: Float32Array;
 }
@@ -54,10 +56,13 @@ export async function readCaptureData(capture: Capture, positions: number): Prom
     for (const part of [layer.key, layer.value, layer.query]) {
       hash.update(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
     }
+    const key = tokensFirst(layer.key, kvHeads, tokens, keyHeadDim);
+    const value = tokensFirst(layer.value, kvHeads, tokens, valueHeadDim);
     layers.push({
       index,
-      key: tokensFirst(layer.key, kvHeads, tokens, keyHeadDim),
-      value: tokensFirst(layer.value, kvHeads, tokens, valueHeadDim),
+      key,
+      value,
+      exact: { key: decodeF16(key), value: decodeF16(value) },
       query: everyNth(
         tokensFirst(layer.query, queryHeads, capture.queries, keyHeadDim),
         queryHeads * keyHeadDim,

@@ -1,7 +1,7 @@
 /**
  * Compares schemes on a capture: replays decoding with each through a real cache and measures what attention loses.
  */
-import { decodeF16, LowbitKvError, type Scheme } from '@lowbit-kv/core';
+import { LowbitKvError, type Scheme } from '@lowbit-kv/core';
 import { prefillCalibration } from './calibration-source.js';
 import type { Capture } from './capture.js';
 import { type CaptureData, readCaptureData } from './capture-data.js';
@@ -15,6 +15,7 @@ import {
 } from './default-capture-facts.js';
 import { describeData } from './diagnosis.js';
 import { exactAttention } from './exact-attention.js';
+import { paretoFront } from './pareto.js';
 import { prefillTokens } from './replay.js';
 import type { CompareReport, ReportCheck, SchemeRow } from './report.js';
 import { type CompareRun, measureScheme, schemeRow } from './scheme-row.js';
@@ -83,6 +84,7 @@ export async function compareSchemes(options: CompareOptions): Promise<CompareRe
     checks,
     valid: rows.every(({ verdict }) => verdict.level !== 'invalid'),
     schemes: rows,
+    paretoFront: paretoFront(rows),
   };
 }
 
@@ -90,8 +92,8 @@ async function prepareRun(options: CompareOptions): Promise<CompareRun> {
   const { capture } = options;
   const data = await readCaptureData(capture, positionsOf(options));
   const shipped = isDefaultCapture(capture);
-  const exact = data.layers.map(({ key, value, query }) =>
-    exactAttention({ key: decodeF16(key), value: decodeF16(value), query }, data.sizes),
+  const exact = data.layers.map((layer) =>
+    exactAttention({ ...layer.exact, query: layer.query }, data.sizes),
   );
   return {
     data,

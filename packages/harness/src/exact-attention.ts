@@ -19,7 +19,7 @@ export interface ExactAttention {
   readonly logSumExp: Float64Array;
 }
 
-/** Queries computed side by side: one running sum alone waits for each addition. */
+/** Rows computed side by side: one running sum alone waits for each addition. */
 const SIDE_BY_SIDE = 4;
 
 /** Each query sees the tokens up to its own. Other heads than `only` stay 0. */
@@ -29,47 +29,63 @@ export function exactAttention(
   only?: number,
 ): ExactAttention {
   const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, scale } = sizes;
-  const seenBy = (row: number) => positionOf(sizes, row) + 1;
   const output = new Float64Array(queries * queryHeads * valueHeadDim);
   const logSumExp = new Float64Array(queries * queryHeads);
-  // [SIDE_BY_SIDE, tokens], [SIDE_BY_SIDE, dim]; rows past the last query stay 0.
+  // [SIDE_BY_SIDE, tokens], [SIDE_BY_SIDE, dim]; rows past the last stay 0.
   const weights = new Float64Array(SIDE_BY_SIDE * tokens);
   const query = new Float64Array(SIDE_BY_SIDE * keyHeadDim);
   const sums = new Float64Array(SIDE_BY_SIDE * valueHeadDim);
-  let key: Float32Array = new Float32Array(0);
-  let value = key;
-  let loaded = -1;
-  for (let head = 0; head < queryHeads; head++) {
-    if (only !== undefined && head !== only) continue;
-    const kvHead = Math.floor((head * kvHeads) / queryHeads);
-    if (kvHead !== loaded) {
-      key = oneHead(inputs.key, kvHead, kvHeads, keyHeadDim, tokens);
-      value = oneHead(inputs.value, kvHead, kvHeads, valueHeadDim, tokens);
-      loaded = kvHead;
-    }
-    for (let first = 0; first < queries; first += SIDE_BY_SIDE) {
-      const count = Math.min(SIDE_BY_SIDE, queries - first);
-      const visible = seenBy(first + count - 1);
+  for (let kvHead = 0; kvHead < kvHeads; kvHead++) {
+    const key = headOf(inputs.key, kvHead, kvHeads, keyHeadDim);
+    const value = headOf(inputs.value, kvHead, kvHeads, valueHeadDim);
+    const rows = rowsOf(kvHead, sizes, only);
+    for (let first = 0; first < rows.length; first += SIDE_BY_SIDE) {
+      const some = rows.slice(first, first + SIDE_BY_SIDE);
+      const seen = some.map((row) => positionOf(sizes, Math.floor(row / queryHeads)) + 1);
+      const visible = seen.at(-1) as number;
       query.fill(0);
-      for (let i = 0; i < count; i++) {
-        const from = ((first + i) * queryHeads + head) * keyHeadDim;
+      for (const [i, row] of some.entries()) {
+        const from = row * keyHeadDim;
         for (let c = 0; c < keyHeadDim; c++) {
           query[i * keyHeadDim + c] = (inputs.query[from + c] as number) * scale;
         }
       }
       dotProducts(key, query, weights, visible);
-      for (let i = 0; i < count; i++) {
-        const row = weights.subarray(i * tokens, i * tokens + visible);
-        logSumExp[(first + i) * queryHeads + head] = normalise(row, seenBy(first + i));
+      for (const [i, row] of some.entries()) {
+        const logits = weights.subarray(i * tokens, i * tokens + visible);
+        logSumExp[row] = normalise(logits, seen[i] as number);
       }
       weightedSums(value, weights, sums, visible);
-      for (let i = 0; i < count; i++) {
-        const to = ((first + i) * queryHeads + head) * valueHeadDim;
-        output.set(sums.subarray(i * valueHeadDim, (i + 1) * valueHeadDim), to);
+      for (const [i, row] of some.entries()) {
+        output.set(sums.subarray(i * valueHeadDim, (i + 1) * valueHeadDim), row * valueHeadDim);
       }
     }
   }
   return { output, logSumExp };
+}
+
+/** Rows of `[queries, queryHeads]` that read a kv head, by rising query; of one query head when `only` is given. */
+function rowsOf(kvHead: number, sizes: CaptureSizes, only: number | undefined): number[] {
+  const { queryHeads, kvHeads, queries } = sizes;
+  const group = queryHeads / kvHeads;
+  const heads = Array.from({ length: group }, (_, i) => kvHead * group + i).filter(
+    (head) => only === undefined || head === only,
+  );
+  return Array.from({ length: queries }, (_, query) =>
+    heads.map((head) => query * queryHeads + head),
+  ).flat();
+}
+
+/** One head of `[tokens, heads, dim]`, where it lies. */
+interface HeadRows {
+  readonly values: Float32Array;
+  readonly offset: number;
+  /** Elements from token to token. */
+  readonly stride: number;
+}
+
+function headOf(values: Float32Array, head: number, heads: number, dim: number): HeadRows {
+  return { values, offset: head * dim, stride: heads * dim };
 }
 
 /** Logits of the first `seen` tokens become softmax weights, the others 0. Returns the log-sum-exp. */
@@ -87,24 +103,8 @@ function normalise(row: Float64Array, seen: number): number {
   return largest + Math.log(total);
 }
 
-/** `[tokens, dim]` of one head, contiguous. */
-function oneHead(
-  source: Float32Array,
-  head: number,
-  heads: number,
-  dim: number,
-  tokens: number,
-): Float32Array {
-  const result = new Float32Array(tokens * dim);
-  for (let token = 0; token < tokens; token++) {
-    const from = (token * heads + head) * dim;
-    result.set(source.subarray(from, from + dim), token * dim);
-  }
-  return result;
-}
-
 function dotProducts(
-  key: Float32Array,
+  { values, offset, stride }: HeadRows,
   query: Float64Array,
   logits: Float64Array,
   visible: number,
@@ -122,9 +122,13 @@ function dotProducts(
     let c1 = 0;
     let d0 = 0;
     let d1 = 0;
-    for (let q = 0, k = token * dim, next = k + step * dim; q < dim; q++, k++, next++) {
-      const x = key[k] as number;
-      const y = key[next] as number;
+    for (
+      let q = 0, k = offset + token * stride, next = k + step * stride;
+      q < dim;
+      q++, k++, next++
+    ) {
+      const x = values[k] as number;
+      const y = values[next] as number;
       const a = query[q] as number;
       const b = query[q + dim] as number;
       const c = query[q + 2 * dim] as number;
@@ -150,7 +154,7 @@ function dotProducts(
 }
 
 function weightedSums(
-  value: Float32Array,
+  { values, offset, stride }: HeadRows,
   weights: Float64Array,
   sums: Float64Array,
   visible: number,
@@ -158,17 +162,26 @@ function weightedSums(
   const dim = sums.length / SIDE_BY_SIDE;
   const tokens = weights.length / SIDE_BY_SIDE;
   sums.fill(0);
-  for (let token = 0; token < visible; token++) {
-    const a = weights[token] as number;
-    const b = weights[token + tokens] as number;
-    const c = weights[token + 2 * tokens] as number;
-    const d = weights[token + 3 * tokens] as number;
-    for (let o = 0, v = token * dim; o < dim; o++, v++) {
-      const x = value[v] as number;
-      sums[o] = (sums[o] as number) + a * x;
-      sums[o + dim] = (sums[o + dim] as number) + b * x;
-      sums[o + 2 * dim] = (sums[o + 2 * dim] as number) + c * x;
-      sums[o + 3 * dim] = (sums[o + 3 * dim] as number) + d * x;
+  for (let token = 0; token < visible; token += 2) {
+    // Of an odd count the last token is added once more, with weight 0.
+    const step = token + 1 < visible ? 1 : 0;
+    const a0 = weights[token] as number;
+    const b0 = weights[token + tokens] as number;
+    const c0 = weights[token + 2 * tokens] as number;
+    const d0 = weights[token + 3 * tokens] as number;
+    const a1 = step * (weights[token + step] as number);
+    const b1 = step * (weights[token + step + tokens] as number);
+    const c1 = step * (weights[token + step + 2 * tokens] as number);
+    const d1 = step * (weights[token + step + 3 * tokens] as number);
+    const v = offset + token * stride;
+    const next = v + step * stride;
+    for (let o = 0; o < dim; o++) {
+      const x = values[v + o] as number;
+      const y = values[next + o] as number;
+      sums[o] = (sums[o] as number) + a0 * x + a1 * y;
+      sums[o + dim] = (sums[o + dim] as number) + b0 * x + b1 * y;
+      sums[o + 2 * dim] = (sums[o + 2 * dim] as number) + c0 * x + c1 * y;
+      sums[o + 3 * dim] = (sums[o + 3 * dim] as number) + d0 * x + d1 * y;
     }
   }
 }

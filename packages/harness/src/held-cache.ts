@@ -1,7 +1,7 @@
 /**
  * What a cache holds after a replay: decoded keys and values, which tokens are packed, and how far they are off.
  */
-import { type Cache, decodeF16, LowbitKvError, type Sequence } from '@lowbit-kv/core';
+import { type Cache, LowbitKvError, type Sequence } from '@lowbit-kv/core';
 import type { CaptureData } from './capture-data.js';
 import { addSums, type ErrorSum, errorSum, isWorse, meanOf, nmseOf } from './metrics.js';
 import { finiteOrNull, type TensorError } from './report.js';
@@ -43,7 +43,7 @@ export async function readHeldCache(
     layers.push(layer);
     for (const tensor of ['key', 'value'] as const) {
       const width = kvHeads * (tensor === 'key' ? keyHeadDim : valueHeadDim);
-      const exact = decodeF16(captured[tensor]);
+      const exact = captured.exact[tensor];
       const packed: ErrorSum[] = [];
       for (const block of await cache.exportBlocks(sequence, i, tensor)) {
         packedBytes += block.bytes.length;

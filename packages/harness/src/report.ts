@@ -197,6 +197,8 @@ export const compareReportSchema = z.strictObject({
   valid: z.boolean(),
   /** f16 first, then the schemes in the order they were given. */
   schemes: z.array(row),
+  /** Ids of the schemes that no other beats in both `bits.used` and `output.nmse`, by rising bits. */
+  paretoFront: z.array(z.string()),
 });
 
 export type CompareReport = z.infer<typeof compareReportSchema>;

@@ -11,7 +11,6 @@ interface Column {
 }
 
 const ACCURACY: readonly Column[] = [
-  { head: 'bits', cell: (row) => row.bits.used.toFixed(2) },
   { head: 'K nmse', cell: (row) => figure(row.key.nmse) },
   { head: 'V nmse', cell: (row) => figure(row.value.nmse) },
   { head: 'output nmse', cell: (row) => figure(row.output.nmse) },
@@ -38,6 +37,14 @@ const SIZE: readonly Column[] = [
   { head: 'packed', cell: (row) => row.bits.packed?.total.toFixed(2) ?? '-' },
 ];
 
+/** Bits with a mark on the schemes that none beats; digits stay in line. */
+function markedBits({ paretoFront }: CompareReport): Column {
+  return {
+    head: 'bits  ',
+    cell: (row) => `${row.bits.used.toFixed(2)} ${paretoFront.includes(row.id) ? '*' : ' '}`,
+  };
+}
+
 /** Title, tables, notes and verdicts, lines joined by line breaks. */
 export function formatReport(report: CompareReport, style: TableStyle = 'text'): string {
   const measured = report.schemes.find((row) => row.status === 'measured');
@@ -56,7 +63,7 @@ export function formatReport(report: CompareReport, style: TableStyle = 'text'):
     ...titleLines(report),
     '',
     ...heading('Accuracy'),
-    ...renderTable(tableRows(report.schemes, ACCURACY), style),
+    ...renderTable(tableRows(report.schemes, [markedBits(report), ...ACCURACY]), style),
     '',
     ...heading(
       `Size: bits per element after ${report.capture.tokens} tokens; memory at longer contexts`,
@@ -127,11 +134,14 @@ function plain(text: string): string {
   return visible.length > 240 ? `${visible.slice(0, 237)}...` : visible;
 }
 
-function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {
+function noteLines({ capture, schemes, thresholds, paretoFront }: CompareReport): string[] {
   const first = capture.data[0];
   const last = capture.data.at(-1);
   const notes = [
     'NMSE is noise power over signal power against float64 attention over the f16 capture; L is a layer, h a query head.',
+    ...(paretoFront.length > 0
+      ? ['* no other scheme here has both at most its bits and at most its output nmse.']
+      : []),
     `Verdicts: safe up to ${thresholds.safeWorstHead} in the worst head and ${thresholds.safeWorstLayer} in the worst layer, care up to ${thresholds.careWorstHead} and ${thresholds.careWorstLayer}; averages decide nothing.`,
     `Memory is one sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`} at 8K, 32K and 128K tokens, pages in use; unused is padding, empty slots and room reserved for outliers; packed is bits of packed tokens alone, without windows.`,
   ];

@@ -16,6 +16,7 @@ import {
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
+import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
 import type { Colors, Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
@@ -23,6 +24,7 @@ import { compareElsewhere } from './compare-elsewhere.js';
 export interface CompareCommandOptions {
   readonly capture?: string;
   readonly scheme?: readonly string[];
+  readonly all?: boolean;
   readonly backend: string;
   readonly calibration?: string;
   readonly positions?: number;
@@ -33,7 +35,7 @@ export interface CompareCommandOptions {
 
 /** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
-  const named = await resolveSchemes(options.scheme, terminal);
+  const named = await resolveSchemes(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
     backends: await createBackends(options.backend),
@@ -59,8 +61,9 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
         ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
         onProgress: (progress) => terminal.status(progressText(progress)),
       });
-    const report = await (canSplit(terminal, options)
-      ? compareInTwo(terminal, options, schemes, run)
+    const elsewhere = elsewhereIds(terminal, options, named);
+    const report = await (elsewhere.length > 0
+      ? compareInTwo(terminal, options, schemes, elsewhere, run)
       : run(schemes));
     terminal.clearStatus();
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
@@ -75,27 +78,39 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   }
 }
 
-/** Only all presets take long; what the user names may be one scheme, or files that print. */
-function canSplit({ self }: Terminal, { scheme, calibration }: CompareCommandOptions): boolean {
-  const named = scheme !== undefined || calibration !== undefined;
-  return self !== undefined && !named && availableParallelism() > 1;
+/**
+ * Every second preset, for a process of its own. Only many presets take long; what the user names may be one scheme, or
+ * files that print.
+ */
+function elsewhereIds(
+  { self }: Terminal,
+  { scheme, all, calibration }: CompareCommandOptions,
+  named: readonly NamedScheme[],
+): string[] {
+  const chosen = (scheme !== undefined && all !== true) || calibration !== undefined;
+  if (self === undefined || chosen || availableParallelism() < 2) return [];
+  return named
+    .filter(({ source }) => BUILTIN_PACKAGES.includes(source))
+    .filter((_, i) => i % 2 === 1)
+    .map(({ scheme: { id } }) => id);
 }
 
-/** Every second scheme runs in a process of its own; equal to one run, to the byte. */
+/** The schemes of some ids run in a process of its own; equal to one run, to the byte. */
 async function compareInTwo(
   terminal: Terminal,
   { capture, backend, positions, modelLayers }: CompareCommandOptions,
   schemes: readonly Scheme[],
+  elsewhere: readonly string[],
   run: (part: readonly Scheme[]) => Promise<CompareReport>,
 ): Promise<CompareReport> {
-  const ids = schemes.map(({ id }) => id);
   const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
   if (positions !== undefined) args.push('--positions', String(positions));
   if (modelLayers !== undefined) args.push('--model-layers', String(modelLayers));
-  args.push('--scheme', ...ids.filter((_, i) => i % 2 === 1));
+  args.push('--scheme', ...elsewhere);
   const other = compareElsewhere(terminal.self ?? [], args, terminal);
   try {
-    const own = await run(schemes.filter((_, i) => i % 2 === 0));
+    const own = await run(schemes.filter(({ id }) => !elsewhere.includes(id)));
+    const ids = schemes.map(({ id }) => id);
     return mergeReports([own, await other.report], ids);
   } finally {
     other.stop();

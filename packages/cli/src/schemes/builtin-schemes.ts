@@ -1,13 +1,27 @@
 /**
- * The presets of the scheme packages that come with this command.
+ * The shelf: presets of the scheme packages that come with this command.
  */
 import type { Scheme } from '@lowbit-kv/core';
 
-export const BUILTIN_PACKAGES: readonly string[] = [
-  '@lowbit-kv/scheme-kivi',
-  '@lowbit-kv/scheme-innerq',
-  '@lowbit-kv/scheme-oaken',
+interface ShelfPackage {
+  readonly name: string;
+  readonly load: () => Promise<{ readonly presets: readonly Scheme[] }>;
+  /** Whether `compare` takes it when nothing is named. */
+  readonly byDefault: boolean;
+}
+
+/** In the order of every list and table. A package needs a line here and one in the dependencies of this package. */
+const SHELF: readonly ShelfPackage[] = [
+  shelved('kivi', () => import('@lowbit-kv/scheme-kivi'), true),
+  shelved('innerq', () => import('@lowbit-kv/scheme-innerq'), true),
+  shelved('oaken', () => import('@lowbit-kv/scheme-oaken'), true),
+  shelved('bitdecoding', () => import('@lowbit-kv/scheme-bitdecoding')),
+  shelved('rotated', () => import('@lowbit-kv/scheme-rotated')),
+  shelved('turboquant', () => import('@lowbit-kv/scheme-turboquant')),
+  shelved('baselines', () => import('@lowbit-kv/scheme-baselines')),
 ];
+
+export const BUILTIN_PACKAGES: readonly string[] = SHELF.map(({ name }) => name);
 
 export interface NamedScheme {
   readonly scheme: Scheme;
@@ -15,14 +29,18 @@ export interface NamedScheme {
   readonly source: string;
 }
 
-/** Every preset, in the order of the packages. */
-export async function builtinSchemes(): Promise<NamedScheme[]> {
-  const modules = await Promise.all([
-    import('@lowbit-kv/scheme-kivi'),
-    import('@lowbit-kv/scheme-innerq'),
-    import('@lowbit-kv/scheme-oaken'),
-  ]);
-  return modules.flatMap(({ presets }, i) =>
-    presets.map((scheme) => ({ scheme, source: BUILTIN_PACKAGES[i] as string })),
+/** Every preset of the shelf, or of the packages that are compared by default, in the order of the packages. */
+export async function builtinSchemes(which: 'all' | 'default' = 'all'): Promise<NamedScheme[]> {
+  const chosen = SHELF.filter(({ byDefault }) => which === 'all' || byDefault);
+  const loaded = await Promise.all(
+    chosen.map(async ({ name, load }) => {
+      const { presets } = await load();
+      return presets.map((scheme) => ({ scheme, source: name }));
+    }),
   );
+  return loaded.flat();
+}
+
+function shelved(word: string, load: ShelfPackage['load'], byDefault = false): ShelfPackage {
+  return { name: `@lowbit-kv/scheme-${word}`, load, byDefault };
 }

@@ -11,15 +11,19 @@ import { BUILTIN_PACKAGES, builtinSchemes, type NamedScheme } from './builtin-sc
 import { locatePackage } from './locate-module.js';
 import { schemesOfModule } from './schemes-of-module.js';
 
-/** Every preset when nothing is named. Says on stderr what each name led to. Throws SCHEME_NOT_FOUND or SCHEME_INVALID. */
+/**
+ * The schemes of `names`, after the whole shelf when `all` is set; without either the presets that are compared by default.
+ * Says on stderr what each name led to. Throws SCHEME_NOT_FOUND or SCHEME_INVALID.
+ */
 export async function resolveSchemes(
   names: readonly string[] | undefined,
   terminal: Terminal,
+  all = false,
 ): Promise<NamedScheme[]> {
+  if (names === undefined && !all) return builtinSchemes('default');
   const builtin = await builtinSchemes();
-  if (names === undefined) return builtin;
-  const resolved: NamedScheme[] = [];
-  for (const name of names) {
+  const resolved: NamedScheme[] = all ? [...builtin] : [];
+  for (const name of names ?? []) {
     const found = await resolveScheme(name, builtin, terminal.directory);
     const source = found[0]?.source ?? '';
     const ids = found.map(({ scheme }) => scheme.id).join(', ');
