@@ -8,8 +8,21 @@ export function refusals(plan: Plan): string[] {
   const reasons = new Set(unexecutedFeatures(plan));
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of transformRefusals(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
+      for (const reason of [...parameterRefusals(tensor), ...transformRefusals(tensor)])
+        reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
+}
+
+/** The graphs store f16 scales, and zeros of uniform codes. */
+function parameterRefusals({ scheme }: TensorPlan): string[] {
+  if (scheme.bits === 16) return [];
+  const { codes, mode } = scheme.quantizer;
+  const reasons = Object.entries(scheme.parameters)
+    .filter(([, type]) => type !== 'f16')
+    .map(([name, type]) => `${name} parameters of type ${type} have no graph yet`);
+  if (typeof codes === 'object' && (mode === 'asymmetric' || codes.scaledBy === 'none'))
+    reasons.push('level tables with a zero or without a scale have no graph yet');
+  return reasons;
 }
 
 /** The graphs fold one channel scale into the query of the keys. */
