@@ -10,7 +10,7 @@ import {
   type TensorView,
 } from '@lowbit-kv/core';
 import type { Feed } from './graph-session.js';
-import { channelScaleOf, hasBands, isPacked, thresholdsOf } from './packed-plan.js';
+import { hasBands, isPacked, measuredTransforms, thresholdsOf } from './packed-plan.js';
 
 const F16_ONE = 0x3c00;
 
@@ -110,15 +110,24 @@ function gatherStream({ pages, view, input }: StreamSource): Stream {
         dims: [packed.length],
       };
     }
-    if (channelScaleOf(plan) !== undefined) {
-      const data =
-        view.statistics < 0
-          ? new Uint16Array(heads * headDim).fill(F16_ONE)
-          : pages.statisticsPage(view.statistics);
-      feeds[`${tensor}_reciprocals`] = { type: 'float16', data, dims: [heads, headDim] };
-    }
+    if (measuredTransforms(plan).length > 0)
+      feeds[`${tensor}_statistics`] = statisticsFeed(pages, view.statistics);
   }
   return { feeds, places };
+}
+
+/** Before there are any (-1), nothing is packed: values that change nothing stand in. */
+export function statisticsFeed(pages: HostPages, page: number): Feed {
+  const { heads, headDim } = pages.plan;
+  const measured = measuredTransforms(pages.plan);
+  const dims = [measured.length, heads, headDim];
+  if (page >= 0) return { type: 'float16', data: pages.statisticsPage(page), dims };
+  const data = new Uint16Array(measured.length * heads * headDim);
+  for (const [plane, { kind }] of measured.entries()) {
+    const first = plane * heads * headDim;
+    data.fill(kind === 'channelMean' ? 0 : F16_ONE, first, first + heads * headDim);
+  }
+  return { type: 'float16', data, dims };
 }
 
 function integers(values: readonly number[]): Feed {

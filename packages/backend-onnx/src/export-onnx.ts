@@ -5,7 +5,13 @@ import { LowbitKvError, type Plan, type TensorPlan } from '@lowbit-kv/core';
 import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph, type TokenType } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
-import { channelScaleOf, hasBands, isPacked, thresholdsOf } from './packed-plan.js';
+import {
+  hasBands,
+  isPacked,
+  measuredTransforms,
+  statisticsTokens,
+  thresholdsOf,
+} from './packed-plan.js';
 import { refusals } from './refusals.js';
 
 export interface ExportOptions {
@@ -18,8 +24,9 @@ export interface ExportOptions {
 export interface ExportedGraphs {
   readonly encodeKey: Uint8Array | null;
   readonly encodeValue: Uint8Array | null;
-  /** The channel scale of keys, measured on the sequence. */
+  /** What transforms measure on the sequence. */
   readonly keyStatistics: Uint8Array | null;
+  readonly valueStatistics: Uint8Array | null;
   readonly attention: Uint8Array;
 }
 
@@ -52,14 +59,15 @@ export function exportOnnx(plan: Plan, { layer: number, tokens }: ExportOptions)
     isPacked(tensor)
       ? buildEncodeGraph(tensor, { ...metadata, ...bandMetadata([tensor]) }, tokens)
       : null;
-  const rule = channelScaleOf(layer.key);
+  const statistics = (tensor: TensorPlan) =>
+    measuredTransforms(tensor).length === 0
+      ? null
+      : buildStatisticsGraph(tensor, statisticsTokens(plan, tensor), metadata);
   return {
     encodeKey: encode(layer.key),
     encodeValue: encode(layer.value),
-    keyStatistics:
-      rule === undefined
-        ? null
-        : buildStatisticsGraph(layer.key.heads, layer.key.headDim, rule, metadata),
+    keyStatistics: statistics(layer.key),
+    valueStatistics: statistics(layer.value),
     attention: buildAttentionGraph(layer, {
       ...metadata,
       ...bandMetadata([layer.key, layer.value]),

@@ -23,7 +23,7 @@ import {
   type TensorPlan,
   type TensorWork,
 } from '@lowbit-kv/core';
-import { cacheFeeds, queryFeeds } from './attention-feeds.js';
+import { cacheFeeds, queryFeeds, statisticsFeed } from './attention-feeds.js';
 import type { Feed, GraphSession } from './graph-session.js';
 import { JobQueue } from './job-queue.js';
 import { hasBands, isPacked, thresholdsOf } from './packed-plan.js';
@@ -177,9 +177,9 @@ async function appendTensor(
   pages.copy(work.copies);
   const measure = layer.sessions.statistics[tensor];
   for (const { page, sources } of work.statistics) {
-    if (measure === null) continue;
+    if (measure === null) throw new TypeError('only measured transforms have statistics work');
     const result = await measure.run({ tokens: tokenFeed(pages, pages.gather(sources, input)) });
-    pages.statisticsPage(page).set(result.f16('reciprocals'));
+    pages.statisticsPage(page).set(result.f16('statistics'));
   }
   pages.write(work.writes, input);
   const encode = layer.sessions.encode[tensor];
@@ -194,15 +194,11 @@ async function packBlock(
 ): Promise<void> {
   const { plan } = pages;
   if (!isPacked(plan)) throw new TypeError('only packed tensors have pack work');
-  const { heads, headDim } = plan;
   const feeds: Record<string, Feed> = {
     tokens: tokenFeed(pages, pages.gather(pack.sources, input)),
   };
   if (hasBands(plan)) feeds.thresholds = { type: 'float32', data: thresholdsOf(plan), dims: [4] };
-  if (pack.statistics >= 0) {
-    const data = pages.statisticsPage(pack.statistics);
-    feeds.reciprocals = { type: 'float16', data, dims: [heads, headDim] };
-  }
+  if (pack.statistics >= 0) feeds.statistics = statisticsFeed(pages, pack.statistics);
   const result = await encode.run(feeds);
   writeEncoded(plan, result, pages.packedPage(pack.page), pack.slot, pack.count);
 }

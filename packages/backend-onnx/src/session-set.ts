@@ -6,7 +6,7 @@ import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
 import { GraphSession, type SessionOptions } from './graph-session.js';
-import { channelScaleOf, isPacked } from './packed-plan.js';
+import { isPacked, measuredTransforms, statisticsTokens } from './packed-plan.js';
 import type { OnnxRuntime } from './runtime.js';
 
 export interface LayerSessions {
@@ -47,11 +47,10 @@ export class SessionSet {
             ? load('encode', shapeOf(tensor), () => buildEncodeGraph(tensor, {}))
             : null;
         const statistics = async (tensor: TensorPlan) => {
-          const { heads, headDim } = tensor;
-          const rule = channelScaleOf(tensor);
-          if (rule === undefined) return null;
-          return load('statistics', [heads, headDim, rule], () =>
-            buildStatisticsGraph(heads, headDim, rule, {}),
+          if (measuredTransforms(tensor).length === 0) return null;
+          const tokens = statisticsTokens(plan, tensor);
+          return load('statistics', [tokens, shapeOf(tensor)], () =>
+            buildStatisticsGraph(tensor, tokens, {}),
           );
         };
         layers.push({

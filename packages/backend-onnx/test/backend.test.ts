@@ -11,11 +11,13 @@ import {
   type Geometry,
   isHostTensor,
   LowbitKvError,
+  type OutlierBands,
   type Scheme,
 } from '@lowbit-kv/core';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme } from './support/schemes.js';
+import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
 
 const geometry: Geometry = {
   layers: 3,
@@ -108,28 +110,12 @@ describe('starting', () => {
   });
 
   it('plans it does not execute are refused with reasons', () => {
-    const key = { ...asymmetric(4, 'tokens', 8), transforms: [{ kind: 'hadamard' as const }] };
-    const plan = planOf(scheme({ key, value: { bits: 16 } }));
+    const key = bands('midRise', 'head');
+    const outliers = { ...key.outliers, groupShift: false } as OutlierBands;
+    const plan = planOf(scheme({ key: { ...key, outliers }, value: { bits: 16 } }));
     expect(onnxBackend().supports(plan)).toEqual({
       kind: 'refused',
-      reasons: [expect.stringContaining('hadamard')],
-    });
-    const step = { scope: 'sequence', statisticsTokens: 8 } as const;
-    const mean = { kind: 'channelMean', ...step } as const;
-    const clamp = [0.25, 4] as const;
-    const rule = { statistic: 'rootAbsoluteMaximum', clamp, minimumSpread: 1 } as const;
-    const scale = { kind: 'channelScale', ...step, ...rule } as const;
-    const both = { ...asymmetric(4, 'tokens', 8), transforms: [mean, scale] };
-    const prefill = { ...scheme({ key: both, value: both }), calibration: { kind: 'prefill' } };
-    expect(onnxBackend().supports(planOf(prefill as never))).toEqual({
-      kind: 'refused',
-      reasons: [
-        'key: the transform channelMean has no graph yet',
-        'key: more than one transform has no graph yet',
-        'value: the transform channelMean has no graph yet',
-        'value: a channel scale of values has no graph yet',
-        'value: more than one transform has no graph yet',
-      ],
+      reasons: [expect.stringContaining('group shift')],
     });
     expect(onnxBackend().supports(planOf(simple))).toEqual({ kind: 'native' });
   });
@@ -149,6 +135,21 @@ describe('sessions', () => {
       cache.dispose();
       await expect.poll(() => state.released).toBe(3);
     }
+  });
+
+  it('keys and values have their own statistics', async () => {
+    const { state, load } = watchedRuntime();
+    const target = scheme({
+      key: transformed(asymmetric(4, 'tokens', 8), channelMean(8)),
+      value: transformed(asymmetric(4, 'channels', 32), channelScale(8), HADAMARD),
+    });
+    const cache = await createCache(planOf(target), onnxBackend({ loadRuntime: load }), {
+      capacity,
+    });
+    // Attention, and for each tensor encoding and statistics.
+    expect(state.created).toBe(5);
+    cache.dispose();
+    await expect.poll(() => state.released).toBe(5);
   });
 
   it('a graph that is refused leaves no session behind', async () => {

@@ -11,6 +11,14 @@ import {
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
+import {
+  channelMean,
+  channelScale,
+  HADAMARD,
+  rotation,
+  tensorScale,
+  transformed,
+} from './support/transforms.js';
 import { createTwin } from './support/twin.js';
 
 const TOKENS = 64;
@@ -91,6 +99,18 @@ const pairs: Record<string, readonly [QuantizedTensorScheme, QuantizedTensorSche
   'channel scale, asymmetric along tokens': [
     channelScaled(asymmetric(4, 'tokens', 32), 40, 1.2),
     asymmetric(2, 'channels', 32),
+  ],
+  'channel means, scales and rotations': [
+    transformed(asymmetric(3, 'tokens', 16), channelMean(21), channelScale(21), HADAMARD),
+    transformed(symmetric(4, 'fullSigned', 'channels', 32), HADAMARD, channelMean(64)),
+  ],
+  'channel scales after means, scales of values': [
+    transformed(asymmetric(4, 'tokens', 32), channelMean(40), channelScale(40, 1.2)),
+    transformed(asymmetric(2, 'channels', 32), channelScale(1), HADAMARD, channelScale(1)),
+  ],
+  'tensor scales, clear means and signed rotations': [
+    transformed(asymmetric(4, 'channels', 32), tensorScale(33, 448), channelMean(33, 0.25)),
+    transformed(symmetric(3, 'full', 'tokens', 16), rotation(99), tensorScale(12, 6)),
   ],
   'bands per head': [bands('midRise', 'head'), bands('uniform', 'head')],
   'bands over all heads': [bands('uniform', 'allHeads'), bands('midRise', 'allHeads')],

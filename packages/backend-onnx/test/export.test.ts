@@ -10,6 +10,7 @@ import {
   f16Tensor,
   f32Tensor,
   LowbitKvError,
+  type OutlierBands,
   type Plan,
   referenceBackend,
   type Scheme,
@@ -19,14 +20,8 @@ import { lcgNormal, nmse, ONNX_ATTENTION_OUTPUT } from '@lowbit-kv/core/testing'
 import { ModelProtoSchema } from 'onnx-buf';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
-import {
-  asymmetric,
-  bands,
-  calibrationFor,
-  channelScaled,
-  scheme,
-  symmetric,
-} from './support/schemes.js';
+import { asymmetric, bands, calibrationFor, scheme, symmetric } from './support/schemes.js';
+import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
 
 const HEADS = 2;
 const QUERY_HEADS = 6;
@@ -182,25 +177,40 @@ describe('attention file', () => {
     );
   });
 
-  it('channel scale measured by its own file', async () => {
+  it('transforms of keys and values, measured by their own files', async () => {
     const filled = await fill(
       scheme({
-        key: channelScaled(symmetric(3, 'signmag', 'channels', 32), 24),
-        value: asymmetric(4, 'tokens', 16),
+        key: transformed(
+          symmetric(3, 'signmag', 'channels', 32),
+          channelMean(24),
+          channelScale(24),
+          HADAMARD,
+        ),
+        value: transformed(asymmetric(4, 'tokens', 16), HADAMARD, channelMean(21)),
+        sinks: 5,
       }),
-      64,
+      77,
     );
-    const { keyStatistics } = exportOnnx(filled.plan, { layer: 0 });
-    const session = await ort.InferenceSession.create(keyStatistics as Uint8Array);
-    const tokens = new ort.Tensor('float16', filled.key.slice(0, 24 * HEADS * DIM), [
-      24,
-      HEADS,
-      DIM,
+    const { keyStatistics, valueStatistics } = exportOnnx(filled.plan, { layer: 0 });
+    const measured = async (file: Uint8Array | null, bits: Uint16Array, tokens: number) => {
+      const session = await ort.InferenceSession.create(file as Uint8Array);
+      const width = HEADS * DIM;
+      const data = bits.slice(5 * width, (5 + tokens) * width);
+      const result = await session.run({
+        tokens: new ort.Tensor('float16', data, [tokens, HEADS, DIM]),
+      });
+      await session.release();
+      return result.statistics as ort.Tensor;
+    };
+    const key = await measured(keyStatistics, filled.key, 24);
+    const value = await measured(valueStatistics, filled.value, 21);
+    expect([key.dims, value.dims]).toEqual([
+      [2, HEADS, DIM],
+      [1, HEADS, DIM],
     ]);
-    const { reciprocals } = await session.run({ tokens });
-    await session.release();
     const actual = await plainAttention(filled, query, {
-      key_reciprocals: reciprocals as ort.Tensor,
+      key_statistics: key,
+      value_statistics: value,
     });
     expect(nmse(actual, await expectedOutput(filled, query))).toBeLessThanOrEqual(
       ONNX_ATTENTION_OUTPUT.value,
@@ -256,9 +266,10 @@ describe('encode file', () => {
 describe('what an export says', () => {
   it('every file names its plan and layer', () => {
     const plan = planOf(scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } }));
-    const { encodeKey, encodeValue, keyStatistics, attention } = exportOnnx(plan, { layer: 0 });
-    expect(encodeValue).toBeNull();
-    expect(keyStatistics).toBeNull();
+    const { encodeKey, encodeValue, keyStatistics, valueStatistics, attention } = exportOnnx(plan, {
+      layer: 0,
+    });
+    expect([encodeValue, keyStatistics, valueStatistics]).toEqual([null, null, null]);
     for (const file of [encodeKey as Uint8Array, attention]) {
       expect(metadataOf(file)).toMatchObject({
         'lowbit-kv.plan': plan.fingerprint,
@@ -275,11 +286,9 @@ describe('what an export says', () => {
     expect(() => exportOnnx(plan, { layer: 1 })).toThrowError(
       expect.toSatisfy((error) => LowbitKvError.is(error, 'OPTION_INVALID')),
     );
-    const hadamard = {
-      ...asymmetric(4, 'tokens', 32),
-      transforms: [{ kind: 'hadamard' as const }],
-    };
-    const refused = planOf(scheme({ key: hadamard, value: { bits: 16 } }));
+    const key = bands('uniform', 'head');
+    const outliers = { ...key.outliers, groupShift: false } as OutlierBands;
+    const refused = planOf(scheme({ key: { ...key, outliers }, value: { bits: 16 } }));
     expect(() => exportOnnx(refused, { layer: 0 })).toThrowError(
       expect.toSatisfy((error) => LowbitKvError.is(error, 'PLAN_REFUSED')),
     );

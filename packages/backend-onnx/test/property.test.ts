@@ -1,13 +1,14 @@
 /**
  * Random plans, geometries and histories: bytes are equal and attention agrees after every step.
  */
-import type { QuantizedTensorScheme } from '@lowbit-kv/core';
+import type { QuantizedTensorScheme, Transform } from '@lowbit-kv/core';
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
-import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
+import { asymmetric, bands, hybrid, scheme, symmetric } from './support/schemes.js';
+import { transformChain, transformed } from './support/transforms.js';
 import { createTwin, type Pair } from './support/twin.js';
 
-const RUNS = 25;
+const RUNS = 40;
 
 const along = fc.constantFrom('tokens' as const, 'channels' as const);
 const size = fc.constantFrom(8, 16, 32);
@@ -47,13 +48,15 @@ const windowed = fc
     window: { recent, flush: tensor.window.flush * times },
   }));
 
-const key = fc
-  .tuple(windowed, fc.option(fc.integer({ min: 1, max: 30 })))
-  .map(([tensor, statistics]) =>
-    statistics === null || tensor.outliers !== undefined
-      ? tensor
-      : channelScaled(tensor, statistics),
-  );
+/** A rotation needs a power of two of channels. */
+function withTransforms(
+  tensor: QuantizedTensorScheme,
+  chain: readonly Transform[],
+  headDim: number,
+): QuantizedTensorScheme {
+  const possible = chain.filter(({ kind }) => kind !== 'hadamard' || headDim !== 96);
+  return possible.length === 0 ? tensor : transformed(tensor, ...possible);
+}
 
 const geometry = fc.record({
   layers: fc.constant(1),
@@ -94,16 +97,19 @@ describe('random histories', () => {
   it('agree with the reference', async () => {
     await fc.assert(
       fc.asyncProperty(
-        key,
         windowed,
+        windowed,
+        fc.tuple(transformChain, transformChain),
         fc.integer({ min: 0, max: 6 }),
         fc.constantFrom('before-attention' as const, 'after-attention' as const),
         geometry,
         fc.array(action, { minLength: 2, maxLength: 8 }),
-        async (keyScheme, valueScheme, sinks, packing, shape, actions) => {
+        async (keys, values, chains, sinks, packing, shape, actions) => {
           const { group, window, softCap, ...rest } = shape;
+          const key = withTransforms(keys, chains[0], shape.keyHeadDim);
+          const value = withTransforms(values, chains[1], shape.valueHeadDim);
           const twin = await createTwin(
-            scheme({ key: keyScheme, value: valueScheme, sinks, packing }),
+            scheme({ key, value, sinks, packing }),
             {
               ...rest,
               queryHeads: rest.kvHeads * group,

@@ -78,6 +78,17 @@ const LAYOUTS: readonly { name: string; scheme: QuantizedTensorScheme; shape: Sh
     shape: { heads: 1, headDim: 64, blockTokens: 64 },
   },
   {
+    name: 'codec-channels',
+    scheme: {
+      ...COMMON,
+      bits: 2,
+      groups: { along: 'channels', size: 32 },
+      quantizer: { mode: 'codec', codes: 'five-per-byte', version: 1, groupBytes: 9 },
+      parameters: {},
+    },
+    shape: { heads: 1, headDim: 96, blockTokens: 128 },
+  },
+  {
     name: 'bands-head',
     scheme: bandsScheme('head', 'midRise'),
     shape: { heads: 2, headDim: 80, blockTokens: 128 },

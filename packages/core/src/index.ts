@@ -11,6 +11,7 @@ export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache
 export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';
 export { createCalibration } from './calibration.js';
+export type { GroupCodec } from './codec.js';
 export {
   type DataPosition,
   ERROR_CODES,

@@ -107,6 +107,9 @@ function checkQuantizer(spec: QuantizedTensorScheme, refuse: Refuse): void {
   const { quantizer, bits, outliers } = spec;
   const { mode, codes } = quantizer;
   checkParameters(spec, refuse);
+  if (mode === 'codec' && outliers !== undefined)
+    refuse('outliers', outliers, 'absent: the bytes of a codec are all there is');
+  if (mode === 'codec') return;
   if (codes === 'signmag' && bits < 2) refuse('bits', bits, 'at least 2 for sign and magnitude');
   if (mode === 'hybrid' && quantizer.asymmetricBits > bits)
     refuse('quantizer.asymmetricBits', quantizer.asymmetricBits, `at most bits = ${bits}`);

@@ -7,7 +7,6 @@ import {
   LowbitKvError,
   type Plan,
   type Scheme,
-  type SchemeData,
   schemeFingerprint,
 } from '@lowbit-kv/core';
 import type { CalibrationSource } from './calibration-source.js';
@@ -41,6 +40,7 @@ const REFUSALS: readonly ErrorCode[] = [
   'PLAN_REFUSED',
   'CALIBRATION_MISSING',
   'CALIBRATION_INVALID',
+  'CODEC_MISSING',
   'GEOMETRY_INVALID',
 ];
 /** Codes that mean: this scheme cannot store these data. */
@@ -153,7 +153,7 @@ async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Repl
 
 function planFor(
   data: CaptureData,
-  scheme: Scheme | SchemeData,
+  scheme: Scheme,
   layers: number,
   calibration: ResolvedCalibration['calibration'] | undefined,
 ): Plan {

@@ -5,13 +5,14 @@
 import type { LevelTable, QuantizedTensorScheme, Quantizer } from '@lowbit-kv/core';
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
+import { pairwiseSum } from './pairwise-sum.js';
 import {
   affineParameters,
-  f16Neighbour,
   nearestCode,
   rangeOf,
   roundScale,
   roundToF16,
+  settleF16,
 } from './rounding.js';
 
 export interface QuantizedGroups {
@@ -43,6 +44,9 @@ export function quantizeGroups(
   const { codes, scale } = quantizeSymmetric(o, values, bits, quantizer.codes as SymmetricCodes);
   return { codes: toUnsigned(o, codes, bits), scale, zero: null };
 }
+
+/** Groups lie along the last of four axes. */
+const alongLast = (count: number) => ({ rank: 4, axis: 3, count });
 
 interface Levels {
   /** Integers as f64. */
@@ -118,23 +122,15 @@ function quantizeLevels(
 }
 
 function rootMeanSquare(o: Operations, numbers: Value, size: number): Value {
-  const sum = pairwiseSum(o, o.multiply(numbers, numbers), size);
+  const sum = pairwiseSum(o, o.multiply(numbers, numbers), alongLast(size));
   return roundScale(o, squareRoot(o, o.multiply(sum, 1 / size)));
 }
 
-/** The f16 nearest to a square root: the squares of the middles to its neighbours enclose the square. */
+/** The f16 nearest to a square root. */
 function squareRoot(o: Operations, square: Value): Value {
   const wide = o.cast(square, 'float64');
   const guess = roundToF16(o, o.cast(o.squareRoot(wide), 'float32'));
-  const middleSquared = (other: Value) => {
-    const middle = o.multiply(o.add(o.cast(guess, 'float64'), o.cast(other, 'float64')), 0.5);
-    return o.multiply(middle, middle);
-  };
-  const below = f16Neighbour(o, guess, -1);
-  const above = f16Neighbour(o, guess, 1);
-  const tooLarge = o.and(o.greater(guess, 0), o.greater(middleSquared(below), wide));
-  const tooSmall = o.less(middleSquared(above), wide);
-  return o.select(tooLarge, below, o.select(tooSmall, above, guess));
+  return settleF16(o, guess, (middle) => o.subtract(o.multiply(middle, middle), wide));
 }
 
 function quantizeHybrid(
@@ -147,7 +143,8 @@ function quantizeHybrid(
   const symmetric = quantizeSymmetric(o, values, bits, rule.codes);
   const asymmetric = quantizeAsymmetric(o, values, rule.asymmetricBits);
   const product = (levels: Levels) => o.multiply(o.cast(levels.codes, 'float32'), levels.scale);
-  const error = (decoded: Value) => pairwiseSum(o, o.absolute(o.subtract(decoded, values)), size);
+  const error = (decoded: Value) =>
+    pairwiseSum(o, o.absolute(o.subtract(decoded, values)), alongLast(size));
   const symmetricError = error(product(symmetric));
   const asymmetricError = error(o.add(product(asymmetric), asymmetric.zero));
   const takeAsymmetric =
@@ -167,16 +164,6 @@ function quantizeHybrid(
     ),
     zero: o.select(takeAsymmetric, asymmetric.zero, 0),
   };
-}
-
-/** f32 sum over the tree that adds neighbours level by level, filled up with zeros to a power of two. */
-function pairwiseSum(o: Operations, terms: Value, size: number): Value {
-  let count = 2 ** Math.ceil(Math.log2(size));
-  let sums = o.padEnd(terms, 4, 3, count - size);
-  for (; count > 1; count /= 2) {
-    sums = o.add(o.slice(sums, -1, 0, count, 2), o.slice(sums, -1, 1, count, 2));
-  }
-  return sums;
 }
 
 /** Two's complement in `bits` bits. */

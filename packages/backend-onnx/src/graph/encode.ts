@@ -3,12 +3,13 @@
  * and outputs.
  */
 import { OUTLIER_CHUNK } from '@lowbit-kv/core';
-import { channelScaleOf, hasBands, type PackedPlan } from '../packed-plan.js';
+import { hasBands, measuredTransforms, type PackedPlan } from '../packed-plan.js';
 import { GraphBuilder, type Value } from './builder.js';
 import { bandEdges, quantizeBands } from './encode-bands.js';
 import { quantizeGroups } from './encode-groups.js';
 import { Operations } from './operations.js';
 import { packCodes } from './pack.js';
+import { transformSteps, transformTokens } from './transforms.js';
 
 /** What the tokens come as. f32 values are taken as they are: only f16 values give canonical bytes. */
 export type TokenType = 'float16' | 'float32';
@@ -27,7 +28,7 @@ export function buildEncodeGraph(
   return graph.build(metadata);
 }
 
-/** f32 `[tokens, heads, headDim]`, multiplied by the reciprocals of the channel scale. */
+/** f32 `[tokens, heads, headDim]`, transformed. */
 function tokenValues(o: Operations, plan: PackedPlan, type: TokenType): Value {
   const { heads, headDim } = plan;
   const tokens = o.graph.input(
@@ -36,15 +37,17 @@ function tokenValues(o: Operations, plan: PackedPlan, type: TokenType): Value {
     ['tokens', heads, headDim],
     'Tokens to encode, whole groups of them.',
   );
-  const values = o.cast(tokens, 'float32');
-  if (channelScaleOf(plan) === undefined) return values;
-  const reciprocals = o.graph.input(
-    'reciprocals',
-    'float16',
-    [heads, headDim],
-    'Reciprocal channel scale of the sequence.',
-  );
-  return o.multiply(values, o.cast(reciprocals, 'float32'));
+  const planes = measuredTransforms(plan).length;
+  const statistics =
+    planes === 0
+      ? null
+      : o.graph.input(
+          'statistics',
+          'float16',
+          [planes, heads, headDim],
+          'Statistics of the sequence.',
+        );
+  return transformTokens(o, transformSteps(o, plan, statistics), o.cast(tokens, 'float32'));
 }
 
 function encodeAlongTokens(o: Operations, plan: PackedPlan, tokens: Value): void {

@@ -33,6 +33,7 @@ const FILE_NAMES: Readonly<Record<keyof ExportedGraphs, string>> = {
   encodeKey: 'encode-key',
   encodeValue: 'encode-value',
   keyStatistics: 'key-statistics',
+  valueStatistics: 'value-statistics',
   attention: 'attention',
 };
 

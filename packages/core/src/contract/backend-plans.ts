@@ -5,6 +5,7 @@
 import type { Geometry } from '../geometry.js';
 import { createPlan, type Plan } from '../plan/plan.js';
 import type { QuantizedTensorScheme, SchemeOverride, TensorScheme } from '../scheme.js';
+import { sharedExponentCodec, withSharedExponent } from '../testing/inline-codec.js';
 import {
   asymmetric,
   bands,
@@ -16,6 +17,7 @@ import {
   type SchemeParts,
   symmetric,
 } from '../testing/inline-schemes.js';
+import { CHAINED, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
   readonly name: string;
@@ -31,14 +33,6 @@ const GEOMETRY: Geometry = {
 };
 const BLOCK_TOKENS = 64;
 const F16: TensorScheme = { bits: 16 };
-
-const MEAN = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 24 } as const;
-const TENSOR_SCALE = {
-  kind: 'tensorScale',
-  scope: 'sequence',
-  statisticsTokens: 24,
-  largest: 448,
-} as const;
 
 /** Sinks, windows and both axes at once; packs before attention. */
 const MIXED: SchemeParts = {
@@ -64,9 +58,16 @@ const SCALED: SchemeParts = {
   sinks: 3,
 };
 
-/** The transforms of a channel scale. */
-const scaledBy = (statisticsTokens: number) =>
-  channelScaled(asymmetric(4, 'channels', 32), statisticsTokens).transforms ?? [];
+/** Groups of a codec along tokens, and vectors of another. */
+const CODED: SchemeParts = {
+  key: channelScaled(
+    withSharedExponent({ along: 'tokens', size: 24 }, 24, { recent: 8, flush: 24 }),
+    32,
+  ),
+  value: withSharedExponent({ along: 'vector', scope: 'head' }, 64, { recent: 16, flush: 4 }),
+  sinks: 3,
+  codecs: [sharedExponentCodec(24), sharedExponentCodec(64)],
+};
 
 function planOf(
   name: string,
@@ -92,6 +93,8 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('sinks, windows and hybrid groups', MIXED),
     planOf('outlier bands', BANDED),
     planOf('channel scale of keys', SCALED),
+    planOf('chains of transforms', CHAINED),
+    planOf('groups of a codec', CODED),
   ];
 }
 
@@ -116,9 +119,10 @@ export function allPlans(): ContractPlan[] {
   return [
     ...quantizerPlans(),
     ...bandPlans(),
+    codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...transformPlans(),
+    ...transformParts().map(({ name, change, ...parts }) => planOf(name, parts, change)),
     ...geometryPlans(),
   ];
 }
@@ -165,6 +169,14 @@ function bandPlans(): ContractPlan[] {
   );
 }
 
+function codecPlan(): ContractPlan {
+  return planOf('a codec along channels, values in f16', {
+    key: withSharedExponent({ along: 'channels', size: 16 }, 16),
+    value: F16,
+    codecs: [sharedExponentCodec(16)],
+  });
+}
+
 function windowPlans(): ContractPlan[] {
   return [
     planOf('nothing packed', { key: F16, value: F16 }),
@@ -174,49 +186,6 @@ function windowPlans(): ContractPlan[] {
       { layers: [0], key: F16 },
       { layers: [-1], key: asymmetric(8, 'tokens', 32), value: F16 },
     ]),
-  ];
-}
-
-function transformPlans(): ContractPlan[] {
-  const values = symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 });
-  return [
-    planOf('channel scale below its least spread', {
-      key: channelScaled(asymmetric(4, 'tokens', 16), 24, 100),
-      value: asymmetric(4, 'tokens', 16),
-    }),
-    planOf('channel means and rotations of keys and values', {
-      key: { ...asymmetric(3, 'tokens', 16), transforms: [MEAN, { kind: 'hadamard' }] },
-      value: {
-        ...symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 }),
-        transforms: [{ kind: 'hadamard' }],
-      },
-      sinks: 2,
-    }),
-    planOf('channel means of values', {
-      key: asymmetric(4, 'channels', 32),
-      value: { ...asymmetric(2, 'channels', 32), transforms: [MEAN] },
-    }),
-    planOf('signed rotations of keys and values', {
-      key: { ...asymmetric(3, 'tokens', 16), transforms: [{ kind: 'hadamard', seed: 20260101 }] },
-      value: { ...values, transforms: [{ kind: 'hadamard', seed: 2 ** 32 - 1 }] },
-    }),
-    planOf('clear channel means of keys and values', {
-      key: { ...asymmetric(3, 'channels', 32), transforms: [{ ...MEAN, minimumOffset: 1 }] },
-      value: { ...asymmetric(4, 'tokens', 16), transforms: [{ ...MEAN, minimumOffset: 0.5 }] },
-      sinks: 1,
-    }),
-    planOf('tensor scales of keys and values', {
-      key: { ...asymmetric(4, 'channels', 32), transforms: [TENSOR_SCALE] },
-      value: { ...values, transforms: [{ ...TENSOR_SCALE, largest: 6 }] },
-      sinks: 2,
-    }),
-    planOf('tensor scale, mean, signed rotation and channel scale in a row', {
-      key: {
-        ...asymmetric(4, 'channels', 32),
-        transforms: [TENSOR_SCALE, MEAN, { kind: 'hadamard', seed: 1 }, ...scaledBy(24)],
-      },
-      value: { ...values, transforms: [MEAN, TENSOR_SCALE] },
-    }),
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
  * How far a decoded element may lie from the original, from nothing but the width of the codes and the values of its group:
- * an upper bound for every group quantizer without transforms and outliers.
+ * an upper bound for every group quantizer without transforms, outliers and codecs.
  */
 import type { TensorPlan } from '../plan/plan.js';
 import type { QuantizedTensorScheme } from '../scheme.js';
@@ -13,7 +13,7 @@ export function boundedScheme({ scheme }: TensorPlan): QuantizedTensorScheme | n
   if (scheme.bits === 16 || scheme.outliers !== undefined) return null;
   if ((scheme.transforms?.length ?? 0) > 0 || typeof scheme.quantizer.codes === 'object')
     return null;
-  if (scheme.quantizer.codes === 'midRise') return null;
+  if (scheme.quantizer.mode === 'codec' || scheme.quantizer.codes === 'midRise') return null;
   return Object.values(scheme.parameters).every((type) => type === 'f16') ? scheme : null;
 }
 

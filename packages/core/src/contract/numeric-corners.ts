@@ -24,6 +24,9 @@ export const CORNERS: Readonly<Record<string, Corner>> = {
   subnormals: (_, draw) => ((draw() & 1) << 15) | (draw() & 0x3ff),
   'one subnormal among zeros': (i) => (i % 29 === 0 ? 1 : 0),
   'values up to 30000': (_, draw) => f32ToF16((draw() - 2048) * 14.5),
+  // Along tokens of 128 elements: 30000, -30000, small, small. The order of a sum decides which small ones count.
+  'sums that cancel': (i, draw) =>
+    f32ToF16([30000, -30000, draw() / 2 ** 22, draw() / 2 ** 22][(i >> 7) % 4] as number),
   'magnitudes far apart': (_, draw) => f32ToF16((draw() - 2048) / 2048 / 2 ** (draw() % 20)),
 };
 

@@ -8,6 +8,7 @@ import { createPlan, type Plan } from '../plan/plan.js';
 import type { Calibration, Scheme } from '../scheme.js';
 import { type ContractCheck, check, ensure, ensureEqual } from './check.js';
 import { cacheChecks } from './scheme-cache.js';
+import { codecChecks } from './scheme-codecs.js';
 import { measurementSamples } from './scheme-data.js';
 import { objectChecks } from './scheme-object.js';
 import { valueChecks } from './scheme-values.js';
@@ -69,6 +70,7 @@ export function schemeChecks(scheme: Scheme, options: SchemeContractOptions = {}
   };
   return [
     ...objectChecks(scheme),
+    ...codecChecks(scheme),
     check(required ? 'fits its geometries' : 'fits or refuses the usual geometries', async () => {
       await checkGeometries(geometries, planFor, required);
     }),

@@ -6,6 +6,7 @@ import { f16DecodeTable } from '../float16.js';
 import type { BlockLayout, ParameterName } from '../plan/layout.js';
 import { type BandThresholds, decodeMidRise, decodeOuter, decodeShifted } from './bands.js';
 import { unpackCodes } from './bits.js';
+import { decodeWithCodec } from './codec.js';
 import type { PackedTensorPlan } from './encode.js';
 import { GroupReader } from './group-reader.js';
 import { readEndOffset, readU16 } from './page-bytes.js';
@@ -25,6 +26,8 @@ export function decodeTokens(
 ): void {
   const output = destination.subarray(at, at + count * plan.layout.headDim);
   if (plan.scheme.outliers?.kind === 'bands') decodeBands(plan, page, head, slot, count, output);
+  else if (plan.scheme.quantizer.mode === 'codec')
+    decodeWithCodec(plan, page, head, slot, count, output);
   else if (plan.layout.codes.rows === 'channels')
     decodeAlongTokens(plan, page, head, slot, count, output);
   else decodeAlongChannels(plan, page, head, slot, count, output);

@@ -19,7 +19,6 @@ export function unexecutedFeatures(plan: Plan): string[] {
 function unexecutedTensor(scheme: TensorScheme): string[] {
   if (scheme.bits === 16) return [];
   const reasons: string[] = [];
-  if (scheme.quantizer.mode === 'codec') reasons.push('codecs are not executed yet');
   for (const transform of scheme.transforms ?? []) {
     if ('scope' in transform && transform.scope === 'model')
       reasons.push(`a calibrated ${transform.kind} is not executed yet`);

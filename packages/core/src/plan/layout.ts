@@ -20,10 +20,13 @@ export type ParameterName =
   | 'innerMinimum'
   | 'innerStep';
 
-/** Codes: one row per channel (groups along tokens) or per token; code j of a row sits at bit `bits * j`, little endian. */
+/**
+ * Codes: one row per channel (groups along tokens) or per token; code j of a row sits at bit `bits * j`, little endian. With
+ * a codec one row per encoded group, in the order of parameter entries.
+ */
 export interface CodesPlane {
   readonly offset: number;
-  readonly rows: 'channels' | 'tokens';
+  readonly rows: 'channels' | 'tokens' | 'groups';
   readonly rowCount: number;
   readonly rowBytes: number;
 }
@@ -86,7 +89,7 @@ export function layoutBlock(
   },
 ): BlockLayout {
   const { heads, headDim, blockTokens } = shape;
-  const { groups, bits } = scheme;
+  const { groups } = scheme;
   if (groups.along === 'channels' && headDim % groups.size !== 0) {
     throw new LowbitKvError('SHAPE_UNSUPPORTED', {
       message: `the group size does not divide the head dim of the ${shape.tensor}s`,
@@ -112,15 +115,8 @@ export function layoutBlock(
   const groupsPerBlock = (blockTokens / tokensPerGroup) * (headDim / channelsPerGroup);
   const shared = groups.along === 'vector' && groups.scope === 'allHeads';
 
-  const rowCount = alongTokens ? headDim : blockTokens;
-  const rowBytes = align((alongTokens ? blockTokens : headDim) * bits, 32) / 8;
-  let end = align(rowCount * rowBytes, PLANE_ALIGNMENT);
-  const codes: CodesPlane = {
-    offset: 0,
-    rows: alongTokens ? 'channels' : 'tokens',
-    rowCount,
-    rowBytes,
-  };
+  const codes = codesPlane(scheme, { headDim, blockTokens, groupsPerBlock });
+  let end = align(codes.rowCount * codes.rowBytes, PLANE_ALIGNMENT);
 
   let sharedEnd = 0;
   const parameters = parameterNames(scheme).map((name): ParameterPlane => {
@@ -148,7 +144,7 @@ export function layoutBlock(
     blockTokens,
     heads,
     headDim,
-    bits,
+    bits: scheme.bits,
     tokensPerGroup,
     channelsPerGroup,
     codes,
@@ -159,6 +155,24 @@ export function layoutBlock(
     sharedBytes: sharedEnd,
     pageBytes: heads * end + sharedEnd,
   };
+}
+
+function codesPlane(
+  { groups, quantizer, bits }: QuantizedTensorScheme,
+  count: {
+    readonly headDim: number;
+    readonly blockTokens: number;
+    readonly groupsPerBlock: number;
+  },
+): CodesPlane {
+  const { headDim, blockTokens, groupsPerBlock } = count;
+  if (quantizer.mode === 'codec')
+    return { offset: 0, rows: 'groups', rowCount: groupsPerBlock, rowBytes: quantizer.groupBytes };
+  const [rows, rowCount, width] =
+    groups.along === 'tokens'
+      ? (['channels', headDim, blockTokens] as const)
+      : (['tokens', blockTokens, headDim] as const);
+  return { offset: 0, rows, rowCount, rowBytes: align(width * bits, 32) / 8 };
 }
 
 /** Room per token of one head, shared by the tokens of a block: `reserve` per chunk, at most the channels there are. */

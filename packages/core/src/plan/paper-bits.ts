@@ -18,12 +18,12 @@ const BAND_PARAMETER_BITS = 6 * 16;
 const BAND_ENTRY_BITS = 8;
 
 /**
- * Groups: bits + parameter bits / group size. Bands: bits + 8 x outlier share + 96 / vector width, whatever the middle
+ * Groups: bits + parameter bits / group size. Codecs: bits of an encoded group / group size. Bands: bits + 8 x outlier share + 96 / vector width, whatever the middle
  * codes store. Throws PLAN_REFUSED for sparse f16 outliers, which papers count in different ways.
  */
 export function paperBitsPerElement(scheme: TensorScheme, shape: PaperShape): number {
   if (scheme.bits === 16) return 16;
-  const { bits, groups, parameters, outliers } = scheme;
+  const { bits, groups, quantizer, parameters, outliers } = scheme;
   const vectorWidth =
     groups.along === 'vector' && groups.scope === 'allHeads'
       ? shape.kvHeads * shape.headDim
@@ -40,7 +40,9 @@ export function paperBitsPerElement(scheme: TensorScheme, shape: PaperShape): nu
       next: 'Leave the outliers out, or count them yourself.',
     });
   }
+  const groupSize = groups.along === 'vector' ? vectorWidth : groups.size;
+  if (quantizer.mode === 'codec') return (8 * quantizer.groupBytes) / groupSize;
   const types = [parameters.scale, parameters.zero].filter((type) => type !== undefined);
   const parameterBits = types.reduce((sum, type) => sum + 8 * PARAMETER_BYTES[type], 0);
-  return bits + parameterBits / (groups.along === 'vector' ? vectorWidth : groups.size);
+  return bits + parameterBits / groupSize;
 }

@@ -2,6 +2,8 @@
  * The planner: scheme x geometry -> plan, with every size a backend needs.
  */
 
+import type { GroupCodec } from '../codec.js';
+import { checkedCodecs, codecOf } from '../codec-rules.js';
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
 import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
@@ -25,18 +27,23 @@ const SLIDING_BLOCK_TOKENS = 32;
 
 export interface PlanOptions {
   readonly calibration?: Calibration;
+  /** What a scheme that comes from JSON cannot bring along; beside the codecs of the scheme object, if any. */
+  readonly codecs?: readonly GroupCodec[];
   /** Tokens of a packed block; rounded up to whole flushes. Default 128, or 32 in sliding-window layers. */
   readonly blockTokens?: number;
 }
 
-/** A scheme resolved against a geometry. Frozen, and JSON throughout. */
+/** A scheme resolved against a geometry. Frozen, and JSON but for the functions of codecs. */
 export interface Plan {
   readonly planVersion: 1;
   readonly scheme: SchemeData;
   readonly layers: readonly LayerPlan[];
   readonly classes: readonly PageClass[];
   readonly calibration: Calibration | null;
-  /** Identifies bytes: two caches with this fingerprint can exchange snapshots. */
+  /**
+   * Identifies bytes: two caches with this fingerprint can exchange snapshots. Of a codec it covers everything but the
+   * source of its functions, which a bundler may change: that equal versions give equal bytes is the codec's promise.
+   */
   readonly fingerprint: string;
 }
 
@@ -57,6 +64,8 @@ export interface TensorPlan {
   /** Null when the tensor stays f16. */
   readonly layout: BlockLayout | null;
   readonly calibration: TensorCalibration | null;
+  /** What encodes and decodes groups, when the quantizer is a codec. */
+  readonly codec?: GroupCodec;
   /** Bytes of an f16 window page: `[heads, WINDOW_PAGE_TOKENS, headDim]`. */
   readonly windowPageBytes: number;
   /** Bytes of a statistics page: `[heads, headDim]` f16 for each transform that takes statistics. */
@@ -83,16 +92,17 @@ export interface PageClass {
   readonly layers: readonly number[];
 }
 
-/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_* or PLAN_REFUSED. */
+/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_*, CODEC_* or PLAN_REFUSED. */
 export function createPlan(
   scheme: Scheme | SchemeData,
   geometry: Geometry,
   options: PlanOptions = {},
 ): Plan {
   const data = structuredClone(schemeDataOf(scheme));
-  checkOptions('createPlan', options, ['calibration', 'blockTokens']);
+  checkOptions('createPlan', options, ['calibration', 'codecs', 'blockTokens']);
   if (options.blockTokens !== undefined) checkCount('blockTokens', options.blockTokens, 1);
   const layerGeometry = resolveGeometry(geometry);
+  const codecs = checkedCodecs((scheme as Scheme).codecs, options.codecs);
   const tensorScheme = (tensor: 'key' | 'value', layer: number) =>
     schemeOfLayer(data, tensor, layer, layerGeometry.length);
   const calibration = resolveCalibration(data, options.calibration, {
@@ -112,17 +122,26 @@ export function createPlan(
     if (index < 0) index = classes.push({ key: identity, value: { ...pageClass, layers: [] } }) - 1;
     classes[index]?.value.layers.push(layer);
     const heads = shape.kvHeads;
+    const layout =
+      spec.bits === 16
+        ? null
+        : layoutBlock(spec, { heads, headDim, blockTokens: pageClass.blockTokens, tensor });
+    const codec =
+      spec.bits === 16 || layout === null
+        ? undefined
+        : codecOf(spec, layout.tokensPerGroup * layout.channelsPerGroup, codecs, {
+            tensor,
+            layer,
+          });
     return {
       tensor,
       heads,
       headDim,
       class: index,
       scheme: spec,
-      layout:
-        spec.bits === 16
-          ? null
-          : layoutBlock(spec, { heads, headDim, blockTokens: pageClass.blockTokens, tensor }),
+      layout,
       calibration: calibrated ?? null,
+      ...(codec === undefined ? {} : { codec }),
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
       statisticsPageBytes: measuredTransforms(spec) * heads * headDim * 2,
     };
@@ -254,14 +273,6 @@ function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): nu
 }
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
-  if (spec.quantizer.mode === 'codec') {
-    throw new LowbitKvError('PLAN_REFUSED', {
-      message: 'codecs have no block layout yet',
-      value: spec.quantizer.codes,
-      valid: ['asymmetric', 'symmetric', 'hybrid'],
-      next: 'Express the scheme by a level table.',
-    });
-  }
   const format = spec.outliers?.storage.format;
   if (format === undefined || format === 'coo64') return;
   throw new LowbitKvError('PLAN_REFUSED', {

@@ -2,6 +2,7 @@
  * Checks a packed page that comes from outside against the block format (docs/block-format.md) and the law.
  */
 import { LowbitKvError } from '../errors.js';
+import { decodeWithCodec } from '../law/codec.js';
 import type { PackedTensorPlan } from '../law/encode.js';
 import { canonicalizePage } from './canonical.js';
 import type { Refuse } from './page-place.js';
@@ -11,7 +12,7 @@ import { checkLevelCodes, checkParameters, checkZeroScales } from './validate-gr
 /**
  * Throws BLOCK_INVALID, naming tensor, layer, head and group, unless the page is what the law could have written for
  * `validTokens` tokens: finite parameters, no subnormal or wrongly signed scale, no code other than 0 beside a scale of 0,
- * outlier lists in order and inside their room, and zeros everywhere else.
+ * outlier lists in order and inside their room, and zeros everywhere else. Groups of a codec must decode to finite values.
  */
 export function validatePage(
   plan: PackedTensorPlan,
@@ -33,6 +34,11 @@ export function validatePage(
     refuse('a page has the wrong size', page.length, `${layout.pageBytes} bytes`);
   if (!Number.isInteger(validTokens) || validTokens < 0 || validTokens > layout.blockTokens)
     refuse('a page has no such number of valid tokens', validTokens, `0 to ${layout.blockTokens}`);
+  if (plan.scheme.quantizer.mode === 'codec') {
+    checkCodec(plan, page, validTokens, refuse);
+    checkUnused(plan, page, validTokens, refuse);
+    return;
+  }
   checkParameters(plan, page, validTokens, refuse);
   if (layout.sparse !== null) {
     checkBands(plan, page, validTokens, refuse);
@@ -42,6 +48,32 @@ export function validatePage(
     checkLevelCodes(plan, page, validTokens, refuse);
   }
   checkUnused(plan, page, validTokens, refuse);
+}
+
+/** All that is known of the bytes of a codec: they decode, and to numbers. */
+function checkCodec(
+  plan: PackedTensorPlan,
+  page: Uint8Array,
+  validTokens: number,
+  refuse: Refuse,
+): void {
+  const { heads, headDim } = plan.layout;
+  const values = new Float32Array(validTokens * headDim);
+  for (let head = 0; head < heads; head++) {
+    try {
+      decodeWithCodec(plan, page, head, 0, validTokens, values);
+    } catch (error) {
+      if (!LowbitKvError.is(error, 'CODEC_INVALID')) throw error;
+      refuse('the codec cannot decode a group', error.value, 'bytes that it wrote', { head });
+    }
+    const at = values.findIndex((value) => !Number.isFinite(value));
+    if (at < 0) continue;
+    refuse('a group decodes to a value that is not finite', values[at], 'finite numbers', {
+      head,
+      slot: Math.floor(at / headDim),
+      channel: at % headDim,
+    });
+  }
 }
 
 function checkUnused(

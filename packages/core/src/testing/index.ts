@@ -4,6 +4,7 @@
  */
 export { createDraws, type DrawnArray, type DrawnDtype, roundOnceToF16 } from './draws.js';
 export { type GridRecipe, type GridTensor, lcgGrid } from './grid.js';
+export { sharedExponentCodec, withSharedExponent } from './inline-codec.js';
 export {
   asymmetric,
   bands,

@@ -2,6 +2,7 @@
  * Scheme objects built inline from settings, one builder per quantizer and outlier rule: nobody's scheme, so that backends
  * are tested without knowing any.
  */
+import type { GroupCodec } from '../codec.js';
 import { schemeFingerprint } from '../plan/plan.js';
 import type {
   Calibration,
@@ -128,10 +129,11 @@ export interface SchemeParts {
   readonly value: TensorScheme;
   readonly sinks?: number;
   readonly packing?: Scheme['packing'];
+  readonly codecs?: readonly GroupCodec[];
 }
 
 /** A scheme of these two tensors; what it needs as calibration follows from them. */
-export function inlineScheme({ key, value, sinks = 0, packing }: SchemeParts): Scheme {
+export function inlineScheme({ key, value, sinks = 0, packing, codecs }: SchemeParts): Scheme {
   const usesBands = [key, value].some((t) => t.bits !== 16 && t.outliers !== undefined);
   const usesStatistics = [key, value].some(
     (t) => t.bits !== 16 && t.transforms?.some((step) => 'statisticsTokens' in step),
@@ -147,6 +149,7 @@ export function inlineScheme({ key, value, sinks = 0, packing }: SchemeParts): S
     calibration: usesBands
       ? { kind: 'offline', values: ['thresholds'] }
       : { kind: usesStatistics ? 'prefill' : 'none' },
+    ...(codecs === undefined ? {} : { codecs }),
   };
 }
 

@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
 import type { QuantizedTensorScheme, Quantizer } from '../../src/scheme.js';
+import { sharedExponentCodec, withSharedExponent } from '../../src/testing/index.js';
 import { bandScheme, f16Parameters, groupScheme, planOf } from './support.js';
 
 export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 | 3 | 4 | 8)[]])[] =
@@ -153,12 +154,33 @@ const bands = fc
     shape: { heads: count, headDim, blockTokens, thresholds: THRESHOLDS },
   }));
 
+const codecs = fc
+  .record({
+    along: fc.constantFrom('tokens', 'channels', 'vector' as const),
+    size: fc.constantFrom(8, 16, 24),
+    groups: fc.integer({ min: 1, max: 4 }),
+    others: fc.integer({ min: 1, max: 12 }),
+    heads,
+  })
+  .map(({ along, size, groups, others, heads: count }) => ({
+    scheme: withSharedExponent(
+      along === 'vector' ? { along, scope: 'head' } : { along: along as 'tokens', size },
+      size,
+    ),
+    shape: {
+      heads: count,
+      headDim: { tokens: others, channels: groups * size, vector: size }[along as 'tokens'],
+      blockTokens: along === 'tokens' ? groups * size : others,
+      codecs: [sharedExponentCodec(size)],
+    },
+  }));
+
 /** A packed tensor of any kind the law executes. */
 export const anyPlan: fc.Arbitrary<PackedTensorPlan> = fc
-  .oneof(alongTokens, alongChannels, vectors, bands)
+  .oneof(alongTokens, alongChannels, vectors, bands, codecs)
   .map(({ scheme, shape }) => planOf(scheme, shape));
 
-/** As anyPlan, without outlier bands. */
+/** As anyPlan, without outlier bands and codecs. */
 export const groupPlan: fc.Arbitrary<PackedTensorPlan> = fc
   .oneof(alongTokens, alongChannels, vectors)
   .map(({ scheme, shape }) => planOf(scheme, shape));

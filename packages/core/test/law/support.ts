@@ -1,6 +1,7 @@
 /**
  * Plans, data and readers that the tests of the law share.
  */
+import type { GroupCodec } from '../../src/codec.js';
 import { decodeF16, encodeF16 } from '../../src/float16.js';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
 import { readNumber } from '../../src/law/page-bytes.js';
@@ -17,7 +18,7 @@ export interface Thresholds {
 }
 
 /** A scheme that stores keys as told and values in f16. */
-export function schemeOf(key: QuantizedTensorScheme): Scheme {
+export function schemeOf(key: QuantizedTensorScheme, codecs?: readonly GroupCodec[]): Scheme {
   const statistics = (key.transforms ?? []).some((step) => 'statisticsTokens' in step);
   return {
     specVersion: 1,
@@ -31,15 +32,22 @@ export function schemeOf(key: QuantizedTensorScheme): Scheme {
       key.outliers?.kind === 'bands'
         ? { kind: 'offline', values: ['thresholds'] }
         : { kind: statistics ? 'prefill' : 'none' },
+    ...(codecs === undefined ? {} : { codecs }),
   };
 }
 
 /** The plan of one packed key tensor. */
 export function planOf(
   key: QuantizedTensorScheme,
-  shape: { heads: number; headDim: number; blockTokens: number; thresholds?: Thresholds },
+  shape: {
+    heads: number;
+    headDim: number;
+    blockTokens: number;
+    thresholds?: Thresholds;
+    codecs?: readonly GroupCodec[];
+  },
 ): PackedTensorPlan {
-  const scheme = schemeOf(key);
+  const scheme = schemeOf(key, shape.codecs);
   const plan = createPlan(
     scheme,
     {

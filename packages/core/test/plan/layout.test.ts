@@ -20,12 +20,13 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
   const { blockTokens, heads, headDim, bits, headBytes } = layout;
   const alongTokens = scheme.groups.along === 'tokens';
   const size = 'size' in scheme.groups ? scheme.groups.size : headDim;
-  const rows = alongTokens ? headDim : blockTokens;
-  const rowBytes = 4 * Math.ceil(((alongTokens ? blockTokens : headDim) * bits) / 32);
-  expect(layout.codes).toMatchObject({ offset: 0, rowCount: rows, rowBytes });
   const entries = alongTokens
     ? (blockTokens / size) * headDim
     : blockTokens * (scheme.groups.along === 'channels' ? headDim / size : 1);
+  const coded = scheme.quantizer.mode === 'codec' ? scheme.quantizer.groupBytes : null;
+  const rows = coded !== null ? entries : alongTokens ? headDim : blockTokens;
+  const rowBytes = coded ?? 4 * Math.ceil(((alongTokens ? blockTokens : headDim) * bits) / 32);
+  expect(layout.codes).toMatchObject({ offset: 0, rowCount: rows, rowBytes });
   const planes: Plane[] = [];
   const add = (name: string, first: number, bytes: number) =>
     planes.push({ name, first, end: first + bytes });

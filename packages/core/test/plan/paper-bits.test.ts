@@ -30,6 +30,15 @@ test.each<[string, TensorScheme, number]>([
     },
     4.75,
   ],
+  [
+    'groups of a codec',
+    {
+      ...affine(2, { along: 'channels', size: 40 }),
+      quantizer: { mode: 'codec', codes: 'fives', version: 1, groupBytes: 10 },
+      parameters: {},
+    },
+    2,
+  ],
 ])('%s', (_name, scheme, bits) => {
   expect(paperBitsPerElement(scheme, shape)).toBe(bits);
 });

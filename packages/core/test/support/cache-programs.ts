@@ -12,6 +12,7 @@ import {
   type TensorScheme,
   type Transform,
 } from '../../src/index.js';
+import { sharedExponentCodec, withSharedExponent } from '../../src/testing/index.js';
 import { channelScale, scheme, tensor } from './schemes.js';
 
 export const HEADS = 2;
@@ -53,6 +54,9 @@ const quantized = fc.oneof(
   fc
     .record({ bits: fc.constantFrom(3, 4), codes, window: window(5) })
     .map((t) => tensor({ bits: t.bits as 4, along: 'vector', codes: t.codes, ...t.window })),
+  fc
+    .record({ along: fc.constantFrom('tokens', 'channels'), window: window(8) })
+    .map((t) => withSharedExponent({ along: t.along as 'tokens', size: 8 }, 8, t.window)),
   fc.constant(tensor({ bits: 16 })),
 );
 
@@ -165,6 +169,7 @@ export const setups: fc.Arbitrary<Setup> = fc
       softCap: choice.softCap,
     };
     const plan = createPlan(spec, geometry, {
+      codecs: [sharedExponentCodec(8)],
       blockTokens: choice.blockTokens,
       ...(banded ? { calibration: thresholds(spec) } : {}),
     });
