@@ -30,7 +30,7 @@ const simple = scheme({ key: asymmetric(4, 'tokens', 8), value: asymmetric(4, 'c
 const capacity = { tokens: 64, sequences: 2 };
 
 function planOf(target: Scheme) {
-  const calibration = calibrationFor(target, geometry.layers);
+  const calibration = calibrationFor(target, geometry);
   return createPlan(target, geometry, calibration === undefined ? {} : { calibration });
 }
 

@@ -28,18 +28,18 @@ const QUERY_HEADS = 6;
 const DIM = 64;
 
 function planOf(target: Scheme): Plan {
-  const calibration = calibrationFor(target, 1);
-  return createPlan(
-    target,
-    {
-      layers: 1,
-      queryHeads: QUERY_HEADS,
-      kvHeads: HEADS,
-      keyHeadDim: DIM,
-      valueHeadDim: DIM,
-    },
-    { blockTokens: 32, ...(calibration === undefined ? {} : { calibration }) },
-  );
+  const geometry = {
+    layers: 1,
+    queryHeads: QUERY_HEADS,
+    kvHeads: HEADS,
+    keyHeadDim: DIM,
+    valueHeadDim: DIM,
+  };
+  const calibration = calibrationFor(target, geometry);
+  return createPlan(target, geometry, {
+    blockTokens: 32,
+    ...(calibration === undefined ? {} : { calibration }),
+  });
 }
 
 interface Filled {

@@ -35,6 +35,7 @@ export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';
 export { rotationSigns } from './law/rotation.js';
+export { roundHalfEven } from './law/scale.js';
 export { unexecutedFeatures } from './law/support.js';
 export {
   bitsPerElement,
@@ -83,6 +84,7 @@ export {
   schemeJsonSchema,
 } from './scheme-schema.js';
 export type * from './simulation.js';
+export { tokensOfForward } from './simulation-input.js';
 export {
   type DeviceTensor,
   f16Tensor,

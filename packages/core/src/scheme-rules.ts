@@ -8,6 +8,7 @@ import type {
   LevelTable,
   QuantizedTensorScheme,
   TensorScheme,
+  Transform,
 } from './scheme.js';
 import type { SchemeData } from './scheme-schema.js';
 
@@ -57,6 +58,11 @@ function checkTransforms({ transforms = [] }: QuantizedTensorScheme, refuse: Ref
           `${statisticsTokens}: all transforms of a tensor are measured on the same tokens`,
         );
     }
+    const first = transforms.findIndex(
+      (other) => other.kind === step.kind && isCalibrated(other) && isCalibrated(step),
+    );
+    if (first >= 0 && first < i)
+      refuse(`transforms[${i}]`, step, `at most one ${step.kind} from calibration`);
     if (!('clamp' in step)) continue;
     const [low, high] = step.clamp;
     // The stored reciprocal must be a normal f16.
@@ -199,15 +205,18 @@ function checkCalibration(
 }
 
 /** What a tensor takes from offline calibration. */
-function calibratedValues({ outliers, transforms, quantizer }: QuantizedTensorScheme) {
+export function calibratedValues({ outliers, transforms, quantizer }: QuantizedTensorScheme) {
   const values: CalibrationValue[] = outliers?.kind === 'bands' ? ['thresholds'] : [];
   if (typeof quantizer.codes === 'object' && quantizer.codes.levels === 'calibrated')
     values.push('levels');
   for (const step of transforms ?? []) {
-    if (!('scope' in step) || step.scope !== 'model') continue;
-    values.push(CALIBRATED_BY[step.kind]);
+    if (isCalibrated(step)) values.push(CALIBRATED_BY[step.kind]);
   }
   return values;
+}
+
+function isCalibrated(step: Transform): step is Extract<Transform, { scope: 'model' }> {
+  return 'scope' in step && step.scope === 'model';
 }
 
 function refuseField(label: string, field: string, value: unknown, valid: string): never {

@@ -34,7 +34,10 @@ export interface LayerSimulation {
    * prompt is cut into calls may change the result, as it does in the original.
    */
   append(key: Uint16Array, value: Uint16Array): void;
-  /** All keys so far as attention of the last forward sees them, `[tokens, kvHeads, keyHeadDim]`; may hold NaN. */
+  /**
+   * All keys so far as attention of a decoding step sees them after its `append`, `[tokens, kvHeads, keyHeadDim]`; may
+   * hold NaN. A copy.
+   */
   keys(): Float32Array;
   /** As `keys`. */
   values(): Float32Array;

@@ -17,6 +17,7 @@ import {
   type SchemeParts,
   symmetric,
 } from '../testing/inline-schemes.js';
+import { calibratedParts } from './calibrated-transform-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
@@ -78,7 +79,7 @@ function planOf(
   const geometry = { ...GEOMETRY, ...change };
   const plain = inlineScheme(parts);
   const scheme = overrides === undefined ? plain : { ...plain, overrides };
-  const calibration = inlineCalibration(scheme, geometry.layers);
+  const calibration = inlineCalibration(scheme, geometry);
   const plan = createPlan(scheme, geometry, {
     blockTokens: BLOCK_TOKENS,
     ...(calibration === undefined ? {} : { calibration }),
@@ -123,6 +124,7 @@ export function allPlans(): ContractPlan[] {
     ...lifeCyclePlans(),
     ...windowPlans(),
     ...transformParts().map(({ name, change, ...parts }) => planOf(name, parts, change)),
+    ...calibratedParts().map(({ name, ...parts }) => planOf(name, parts)),
     ...geometryPlans(),
   ];
 }

@@ -26,6 +26,11 @@ export interface SchemeContractOptions {
    * up to 2, 0.5 for 3, 0.25 for 4, 0.02 for 8; storing zeros is an error of 1. One bit: 2, and a cosine of 0.5.
    */
   readonly relativeError?: { readonly key: number; readonly value: number };
+  /**
+   * For codecs that reproduce published arithmetic: a group whose range exceeds f16 may decode to NaN or infinity.
+   * Default false.
+   */
+  readonly mayOverflow?: boolean;
 }
 
 const DIMS: readonly (readonly [key: number, value: number])[] = [
@@ -70,7 +75,7 @@ export function schemeChecks(scheme: Scheme, options: SchemeContractOptions = {}
   };
   return [
     ...objectChecks(scheme),
-    ...codecChecks(scheme),
+    ...codecChecks(scheme, options.mayOverflow),
     check(required ? 'fits its geometries' : 'fits or refuses the usual geometries', async () => {
       await checkGeometries(geometries, planFor, required);
     }),

@@ -19,10 +19,6 @@ export function unexecutedFeatures(plan: Plan): string[] {
 function unexecutedTensor(scheme: TensorScheme): string[] {
   if (scheme.bits === 16) return [];
   const reasons: string[] = [];
-  for (const transform of scheme.transforms ?? []) {
-    if ('scope' in transform && transform.scope === 'model')
-      reasons.push(`a calibrated ${transform.kind} is not executed yet`);
-  }
   if (scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding are not executed yet');
   if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {

@@ -2,7 +2,6 @@
  * One transform of a tensor with its numbers at hand, docs/law.md 7. Packing works in f32 (the arrays round), attention in
  * float64.
  */
-import { LowbitKvError } from '../errors.js';
 import { decodeF16 } from '../float16.js';
 import type { TensorPlan } from '../plan/plan.js';
 import type { Hadamard, Transform } from '../scheme.js';
@@ -40,20 +39,39 @@ export function measuredStep(
   );
 }
 
-/** A transform that takes nothing from the sequence. */
+/** A transform that takes nothing from the sequence: its numbers are in the scheme or in the calibration of the plan. */
 export function fixedStep(
   transform: Exclude<Transform, MeasuredTransform>,
-  plan: TensorPlan,
+  { heads, headDim, calibration }: TensorPlan,
 ): TransformStep {
-  if (transform.kind === 'hadamard') return new RotationStep(transform, plan.headDim);
-  // Only a backend that executes more than the law says it supports can come here.
-  throw new LowbitKvError('PLAN_REFUSED', {
-    message: `a calibrated ${transform.kind} is not executed`,
-    value: transform.kind,
-    valid: 'transforms measured on the sequence, and rotations',
-    next: 'Ask `unexecutedFeatures` before executing a plan.',
-    where: { tensor: plan.tensor },
-  });
+  // The planner has checked that a calibration holds what the transforms take from it.
+  const values = calibration ?? {};
+  switch (transform.kind) {
+    case 'hadamard':
+      return new RotationStep(transform, headDim);
+    case 'tensorScale': {
+      const factor = values.tensorFactor as number;
+      return calibratedScale(new Float32Array(heads * headDim).fill(factor), headDim);
+    }
+    case 'channelScale':
+      return calibratedScale(channelsOf(values.channelFactors), headDim);
+    case 'channelMean':
+      return new MeanStep(channelsOf(values.channelMeans), headDim);
+    case 'channelOrder':
+      return new OrderStep(Int32Array.from(channelsOf(values.channelOrder)), headDim);
+  }
+}
+
+function channelsOf(values: readonly (readonly number[])[] | undefined): Float32Array {
+  return Float32Array.from((values as readonly (readonly number[])[]).flat());
+}
+
+function calibratedScale(factors: Float32Array, headDim: number): TransformStep {
+  return new ScaleStep(
+    factors.map((factor) => 1 / factor),
+    factors,
+    headDim,
+  );
 }
 
 class ScaleStep implements TransformStep {
@@ -109,6 +127,33 @@ class MeanStep implements TransformStep {
     const first = head * this.#dim;
     for (let c = 0; c < this.#dim; c++)
       sum[at + c] = (sum[at + c] as number) + (this.#means[first + c] as number) * weight;
+  }
+}
+
+class OrderStep implements TransformStep {
+  readonly #order: Int32Array;
+  readonly #dim: number;
+
+  constructor(order: Int32Array, headDim: number) {
+    this.#order = order;
+    this.#dim = headDim;
+  }
+
+  apply(values: Float32Array | Float64Array, at: number, head: number): void {
+    const before = values.slice(at, at + this.#dim);
+    for (let c = 0; c < this.#dim; c++)
+      values[at + c] = before[this.#order[head * this.#dim + c] as number] as number;
+  }
+
+  applyToQuery(query: Float64Array, at: number, head: number): number {
+    this.apply(query, at, head);
+    return 0;
+  }
+
+  invert(sum: Float64Array, at: number, head: number): void {
+    const ordered = sum.slice(at, at + this.#dim);
+    for (let c = 0; c < this.#dim; c++)
+      sum[at + (this.#order[head * this.#dim + c] as number)] = ordered[c] as number;
   }
 }
 

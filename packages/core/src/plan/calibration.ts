@@ -1,7 +1,7 @@
 /**
  * Offline calibration against a scheme and a geometry: everything a plan takes from it is there and in range.
  */
-import { LowbitKvError } from '../errors.js';
+import { type DataPosition, LowbitKvError } from '../errors.js';
 import { roundToF16 } from '../float16.js';
 import type { LayerGeometry } from '../geometry.js';
 import { levelsFault } from '../level-rules.js';
@@ -14,6 +14,7 @@ import type {
   TensorScheme,
 } from '../scheme.js';
 import { parseCalibration, type SchemeData } from '../scheme-schema.js';
+import { checkTransformValues, type Refuse } from './calibrated-transforms.js';
 
 /** What a calibration has to fit. */
 export interface CalibrationTarget {
@@ -61,17 +62,18 @@ export function resolveCalibration(
     for (const tensor of ['key', 'value'] as const) {
       const spec = target.tensorScheme(tensor, layer);
       if (spec.bits === 16) continue;
-      const refuseHere: Refuse = (part, value, valid) =>
-        refuse(`${tensor} ${part}`, value, valid, { layer, tensor });
+      const refuseHere: Refuse = (part, value, valid, at = {}) =>
+        refuse(`${tensor} ${part}`, value, valid, { layer, tensor, ...at });
       if (spec.outliers?.kind === 'bands') checkThresholds(values[tensor]?.thresholds, refuseHere);
       const table = calibratedTable(spec);
       if (table !== null) checkLevels(values[tensor]?.levels, table, spec, refuseHere);
+      const { kvHeads, keyHeadDim, valueHeadDim } = target.geometry[layer] as LayerGeometry;
+      const headDim = tensor === 'key' ? keyHeadDim : valueHeadDim;
+      checkTransformValues(spec, values[tensor] ?? {}, { kvHeads, headDim }, refuseHere);
     }
   }
   return calibration;
 }
-
-type Refuse = (part: string, value: unknown, valid: string) => never;
 
 function checkThresholds(bands: TensorCalibration['thresholds'], refuseHere: Refuse): void {
   if (bands === undefined) refuseHere('thresholds are missing', bands, 'four thresholds');
@@ -114,17 +116,12 @@ export function withCalibratedLevels(
   return { ...spec, quantizer: { ...spec.quantizer, codes } as Quantizer };
 }
 
-function refuse(
-  message: string,
-  value: unknown,
-  valid: string,
-  where?: { readonly layer: number; readonly tensor: 'key' | 'value' },
-): never {
+function refuse(message: string, value: unknown, valid: string, where?: DataPosition): never {
   throw new LowbitKvError('CALIBRATION_INVALID', {
     message,
     value,
     valid,
     next: 'Calibrate again for this scheme and model.',
-    ...(where === undefined ? {} : { where }),
+    ...(where === undefined ? {} : { where: { ...where } }),
   });
 }

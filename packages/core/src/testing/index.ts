@@ -11,6 +11,7 @@ export {
   channelScaled,
   hybrid,
   inlineCalibration,
+  inlineNeed,
   inlineScheme,
   levelTable,
   type SchemeParts,

@@ -91,6 +91,34 @@ const faults: [fault: string, backend: Backend, check: string, message: RegExp][
     'plan: tensor scales',
     /nmse|byte for byte/,
   ],
+  [
+    'the order of channels the other way round',
+    doctored.calibrationFault(({ channelOrder }) => ({
+      channelOrder: channelOrder.map((order) => order.map((_, c) => order.indexOf(c))),
+    })),
+    'plan: channel orders',
+    /nmse|byte for byte/,
+  ],
+  [
+    'factors of another head',
+    doctored.calibrationFault(({ channelFactors }) => ({
+      channelFactors: channelFactors.toReversed(),
+    })),
+    'plan: calibrated channel scales',
+    /nmse|byte for byte/,
+  ],
+  [
+    'calibrated means of another head',
+    doctored.calibrationFault(({ channelMeans }) => ({ channelMeans: channelMeans.toReversed() })),
+    'plan: calibrated channel means',
+    /nmse|byte for byte/,
+  ],
+  [
+    'a tensor factor a little off',
+    doctored.calibrationFault(({ tensorFactor }) => ({ tensorFactor: tensorFactor * 1.001 })),
+    'plan: calibrated tensor scales',
+    /nmse|byte for byte/,
+  ],
   ['restored pages lost', doctored.losesRestoredPages(), 'snapshot of one backend', /restored/],
   ['subnormals flushed', doctored.flushesSubnormals(), 'subnormals', /corner data|byte for byte/],
   ['bytes miscounted', doctored.miscountsBytes(), 'bytes: ', /allocatedBytes/],

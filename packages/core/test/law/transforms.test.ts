@@ -1,14 +1,21 @@
 // Transforms: what packing applies and what attention undoes cancel; statistics are those of plain arithmetic.
 import { describe, expect, it } from 'vitest';
+import { createCache } from '../../src/cache/create-cache.js';
 import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
 import { hadamard, rotationSigns } from '../../src/law/rotation.js';
 import { measureStatistics, tensorReciprocal } from '../../src/law/statistics.js';
 import { Transforms } from '../../src/law/transforms.js';
-import { createPlan } from '../../src/plan/plan.js';
-import { createLowbitKv } from '../../src/registry/registry.js';
+import { createPlan, schemeFingerprint } from '../../src/plan/plan.js';
+import { referenceBackend } from '../../src/reference/reference-backend.js';
 import type { QuantizedTensorScheme, Scheme, Transform } from '../../src/scheme.js';
 import { f16Tensor, f32Tensor } from '../../src/tensor.js';
-import { lcgNormal, nmse, referenceAttention } from '../../src/testing/index.js';
+import {
+  inlineCalibration,
+  inlineNeed,
+  lcgNormal,
+  nmse,
+  referenceAttention,
+} from '../../src/testing/index.js';
 import { hex } from './support.js';
 import { bitsOf, floatsOf, lawVectors } from './vectors.js';
 
@@ -25,6 +32,7 @@ const MEAN: Transform = { kind: 'channelMean', scope: 'sequence', statisticsToke
 const CLEAR_MEAN: Transform = { ...MEAN, minimumOffset: 3 };
 const HADAMARD: Transform = { kind: 'hadamard' };
 const SIGNED: Transform = { kind: 'hadamard', seed: 7 };
+const ORDER: Transform = { kind: 'channelOrder', scope: 'model' };
 const TENSOR: Transform = {
   kind: 'tensorScale',
   scope: 'sequence',
@@ -42,6 +50,16 @@ const CHAINS: Record<string, readonly Transform[]> = {
   'clear means': [CLEAR_MEAN],
   'signed rotation': [SIGNED],
   'tensor scale': [TENSOR],
+  'calibrated scale': [{ kind: 'channelScale', scope: 'model' }],
+  'calibrated mean': [{ kind: 'channelMean', scope: 'model' }],
+  'calibrated tensor scale': [{ kind: 'tensorScale', scope: 'model' }],
+  order: [ORDER],
+  'order, mean, signed rotation, calibrated scale': [
+    ORDER,
+    MEAN,
+    SIGNED,
+    { kind: 'channelScale', scope: 'model' },
+  ],
   'signed rotation, clear means, tensor scale': [SIGNED, CLEAR_MEAN, TENSOR],
 };
 const heads = 2;
@@ -60,16 +78,16 @@ function tensor(transforms: readonly Transform[], bits: 2 | 8 = 8): QuantizedTen
 }
 
 function schemeOf(transforms: readonly Transform[], bits: 2 | 8 = 8): Scheme {
-  const measured = transforms.some((step) => 'statisticsTokens' in step);
+  const key = tensor(transforms, bits);
   return {
     specVersion: 1,
     id: 'transformed',
     title: 'Transformed',
     sinks: 3,
     packing: 'before-attention',
-    key: tensor(transforms, bits),
-    value: tensor(transforms, bits),
-    calibration: { kind: measured ? 'prefill' : 'none' },
+    key,
+    value: key,
+    calibration: inlineNeed([key, key]),
   };
 }
 
@@ -80,6 +98,12 @@ const geometry = {
   keyHeadDim: headDim,
   valueHeadDim: headDim,
 };
+
+function planOf(transforms: readonly Transform[], bits: 2 | 8 = 8) {
+  const scheme = schemeOf(transforms, bits);
+  const calibration = inlineCalibration(scheme, geometry);
+  return createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
+}
 
 /** f16 bits `[tokens, heads, headDim]` with large means in some channels and uneven spreads. */
 function data(tokens: number, seed: number): Uint16Array {
@@ -92,8 +116,9 @@ function data(tokens: number, seed: number): Uint16Array {
 }
 
 async function filled(transforms: readonly Transform[], tokens: number, bits: 2 | 8 = 8) {
-  const kv = createLowbitKv({ schemes: [schemeOf(transforms, bits)] });
-  const cache = await kv.createCache(kv.plan('transformed', geometry), { capacity: { tokens } });
+  const cache = await createCache(planOf(transforms, bits), referenceBackend(), {
+    capacity: { tokens },
+  });
   const sequence = cache.createSequence();
   const key = data(tokens, 1);
   const value = data(tokens, 2);
@@ -112,8 +137,8 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
     const held = await cache.materialize(sequence, 0);
     const counts = (await cache.stats()).sequences[0]?.classes ?? [];
     for (const { packed } of counts) expect(packed).toBe(136);
-    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(5e-5);
-    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(5e-5);
+    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(2e-4);
+    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(2e-4);
   });
 
   it.each([2, 8] as const)(
@@ -144,7 +169,7 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
   );
 
   it('undoes itself: applied, then inverted', () => {
-    const plan = createPlan(schemeOf(transforms), geometry).layers[0]!.key;
+    const plan = planOf(transforms).layers[0]!.key;
     const tokens = data(STATISTICS, 5);
     const chain = Transforms.of(plan, measureStatistics(plan, tokens))!;
     const values = decodeF16(data(4, 6));
@@ -168,7 +193,7 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
 });
 
 it('the mean is that of the first tokens after the sinks, rounded to f16', () => {
-  const plan = createPlan(schemeOf([MEAN]), geometry).layers[0]!.key;
+  const plan = planOf([MEAN]).layers[0]!.key;
   const tokens = data(STATISTICS, 9);
   const values = decodeF16(tokens);
   const page = measureStatistics(plan, tokens);
@@ -183,7 +208,7 @@ it('the mean is that of the first tokens after the sinks, rounded to f16', () =>
 
 it('a mean stays 0 where it is small against the mean absolute deviation', () => {
   const page = (minimumOffset: number) => {
-    const plan = createPlan(schemeOf([{ ...MEAN, minimumOffset }]), geometry).layers[0]!.key;
+    const plan = planOf([{ ...MEAN, minimumOffset }]).layers[0]!.key;
     return decodeF16(measureStatistics(plan, tokens));
   };
   const tokens = data(STATISTICS, 9);
@@ -203,7 +228,7 @@ it('a mean stays 0 where it is small against the mean absolute deviation', () =>
 });
 
 it('the tensor scale puts the largest magnitude of all heads and channels on its target', () => {
-  const plan = createPlan(schemeOf([TENSOR]), geometry).layers[0]!.key;
+  const plan = planOf([TENSOR]).layers[0]!.key;
   const tokens = data(STATISTICS, 9);
   const page = measureStatistics(plan, tokens);
   const largest = Math.max(...decodeF16(tokens).map(Math.abs));
@@ -213,7 +238,7 @@ it('the tensor scale puts the largest magnitude of all heads and channels on its
 
 it('a signed rotation spreads a constant vector that the plain one puts on a single channel', () => {
   const rotated = (transform: Transform) => {
-    const plan = createPlan(schemeOf([transform]), geometry).layers[0]!.key;
+    const plan = planOf([transform]).layers[0]!.key;
     const vector = new Float32Array(headDim).fill(1);
     Transforms.of(plan, null)!.apply(vector, 0, 0);
     return Math.max(...vector.map(Math.abs));
@@ -242,22 +267,20 @@ it('transforms measured on different tokens are refused', () => {
   expect(() => createPlan(schemeOf([SCALE, other]), geometry)).toThrow(/same tokens/);
 });
 
-it('calibrated transforms are refused, never read as something else', () => {
-  const order: Transform = { kind: 'channelOrder', scope: 'model' };
-  const plan = createPlan(schemeOf([HADAMARD]), geometry).layers[0]!.key;
-  const calibrated = { ...plan, scheme: { ...plan.scheme, transforms: [order] } as never };
-  expect(() => Transforms.of(calibrated, new Uint16Array(width))).toThrow(
-    /PLAN_REFUSED: a calibrated channelOrder/,
-  );
-});
-
 describe('vectors of the independent program', () => {
   it.each(lawVectors.transforms.map((row) => [row.name, row] as const))('%s', (_name, row) => {
     const { headDim: dim, chain } = row;
     const vector = { groups: { along: 'vector', scope: 'head' } } as const;
     const scheme = schemeOf(chain);
     const sized = { ...scheme, key: { ...scheme.key, ...vector }, value: { bits: 16 } } as Scheme;
-    const plan = createPlan(sized, { ...geometry, keyHeadDim: dim }).layers[0]!.key;
+    const calibration = {
+      specVersion: 1 as const,
+      scheme: schemeFingerprint(sized),
+      provenance: {},
+      layers: [{ key: row.calibration }],
+    };
+    const options = sized.calibration.kind === 'offline' ? { calibration } : {};
+    const plan = createPlan(sized, { ...geometry, keyHeadDim: dim }, options).layers[0]!.key;
     const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
     const page = measureStatistics(plan, tokens);
     expect([...page]).toEqual(row.statistics.flat().map(hex));

@@ -3,7 +3,12 @@
  */
 import { readFileSync } from 'node:fs';
 import type { BandThresholds } from '../../src/law/bands.js';
-import type { QuantizedTensorScheme, Quantizer, Transform } from '../../src/scheme.js';
+import type {
+  QuantizedTensorScheme,
+  Quantizer,
+  TensorCalibration,
+  Transform,
+} from '../../src/scheme.js';
 import { hex } from './support.js';
 
 function read(name: string): unknown {
@@ -60,6 +65,7 @@ export const lawVectors = read('law-vectors.json') as {
     name: string;
     headDim: number;
     chain: readonly Transform[];
+    calibration: TensorCalibration;
     tokens: readonly (readonly string[])[];
     statistics: readonly (readonly string[])[];
     transformed: readonly (readonly string[])[];

@@ -3,16 +3,19 @@
  */
 import * as fc from 'fast-check';
 import {
-  type Calibration,
   createPlan,
   type Geometry,
   type Plan,
   type Scheme,
-  schemeFingerprint,
   type TensorScheme,
   type Transform,
 } from '../../src/index.js';
-import { sharedExponentCodec, withSharedExponent } from '../../src/testing/index.js';
+import {
+  inlineCalibration,
+  inlineNeed,
+  sharedExponentCodec,
+  withSharedExponent,
+} from '../../src/testing/index.js';
 import { channelScale, scheme, tensor } from './schemes.js';
 
 export const HEADS = 2;
@@ -81,39 +84,43 @@ const banded = fc
     }),
   );
 
-/** Up to three transforms; those that measure do so on `statisticsTokens` tokens. */
-const transformKinds = fc.array(
-  fc.constantFrom(
-    ...(['scale', 'mean', 'clear mean', 'tensor scale', 'rotation', 'signed rotation'] as const),
-  ),
+/** The transforms that programs use; those that measure do so on `statisticsTokens` tokens. */
+const TRANSFORMS = {
+  scale: (statisticsTokens) => channelScale(statisticsTokens),
+  mean: (statisticsTokens) => ({ kind: 'channelMean', scope: 'sequence', statisticsTokens }),
+  'clear mean': (statisticsTokens) => ({
+    kind: 'channelMean',
+    scope: 'sequence',
+    statisticsTokens,
+    minimumOffset: 0.5,
+  }),
+  'tensor scale': (statisticsTokens) => ({
+    kind: 'tensorScale',
+    scope: 'sequence',
+    statisticsTokens,
+    largest: 100,
+  }),
+  rotation: () => ({ kind: 'hadamard' }),
+  'signed rotation': () => ({ kind: 'hadamard', seed: 5 }),
+  'calibrated scale': () => ({ kind: 'channelScale', scope: 'model' }),
+  'calibrated mean': () => ({ kind: 'channelMean', scope: 'model' }),
+  'calibrated tensor scale': () => ({ kind: 'tensorScale', scope: 'model' }),
+  order: () => ({ kind: 'channelOrder', scope: 'model' }),
+} satisfies Record<string, (statisticsTokens: number) => Transform>;
+type TransformName = keyof typeof TRANSFORMS;
+
+const transformNames = fc.uniqueArray(
+  fc.constantFrom(...(Object.keys(TRANSFORMS) as TransformName[])),
   { maxLength: 3 },
 );
 
-function transformOf(kind: string, statisticsTokens: number): Transform {
-  const measured = { scope: 'sequence', statisticsTokens } as const;
-  switch (kind) {
-    case 'scale':
-      return channelScale(statisticsTokens);
-    case 'mean':
-      return { kind: 'channelMean', ...measured };
-    case 'clear mean':
-      return { kind: 'channelMean', ...measured, minimumOffset: 0.5 };
-    case 'tensor scale':
-      return { kind: 'tensorScale', ...measured, largest: 100 };
-    case 'rotation':
-      return { kind: 'hadamard' };
-    default:
-      return { kind: 'hadamard', seed: 5 };
-  }
-}
-
 function transformed(
   tensor: TensorScheme,
-  kinds: readonly string[],
+  names: readonly TransformName[],
   statisticsTokens: number,
 ): TensorScheme {
-  if (tensor.bits === 16 || kinds.length === 0) return tensor;
-  return { ...tensor, transforms: kinds.map((kind) => transformOf(kind, statisticsTokens)) };
+  if (tensor.bits === 16 || names.length === 0) return tensor;
+  return { ...tensor, transforms: names.map((name) => TRANSFORMS[name](statisticsTokens)) };
 }
 
 const sliding = fc.option(
@@ -126,8 +133,8 @@ export const setups: fc.Arbitrary<Setup> = fc
   .record({
     key: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
     value: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
-    keyTransforms: transformKinds,
-    valueTransforms: transformKinds,
+    keyTransforms: transformNames,
+    valueTransforms: transformNames,
     statisticsTokens: fc.integer({ min: 1, max: 30 }),
     lastLayerF16: fc.boolean(),
     sinks: fc.integer({ min: 0, max: 5 }),
@@ -143,21 +150,14 @@ export const setups: fc.Arbitrary<Setup> = fc
     const { statisticsTokens, sinks, packing } = choice;
     const key = transformed(choice.key, choice.keyTransforms, statisticsTokens);
     const value = transformed(choice.value, choice.valueTransforms, statisticsTokens);
-    const base = scheme();
-    const banded = [key, value].some((t) => t.bits !== 16 && t.outliers !== undefined);
-    const statistics = [key, value].some(
-      (t) => t.bits !== 16 && t.transforms?.some((step) => 'statisticsTokens' in step),
-    );
     const spec: Scheme = {
-      ...base,
+      ...scheme(),
       sinks,
       packing: packing as Scheme['packing'],
       key,
       value,
       ...(choice.lastLayerF16 ? { overrides: [{ layers: [-1], key: { bits: 16 } }] } : {}),
-      calibration: banded
-        ? { kind: 'offline', values: ['thresholds'] }
-        : { kind: statistics ? 'prefill' : 'none' },
+      calibration: inlineNeed([key, value]),
     };
     const geometry: Geometry = {
       layers: LAYERS,
@@ -168,10 +168,11 @@ export const setups: fc.Arbitrary<Setup> = fc
       slidingWindow: choice.slidingWindow,
       softCap: choice.softCap,
     };
+    const calibration = inlineCalibration(spec, geometry);
     const plan = createPlan(spec, geometry, {
       codecs: [sharedExponentCodec(8)],
       blockTokens: choice.blockTokens,
-      ...(banded ? { calibration: thresholds(spec) } : {}),
+      ...(calibration === undefined ? {} : { calibration }),
     });
     const setup = {
       plan,
@@ -183,18 +184,6 @@ export const setups: fc.Arbitrary<Setup> = fc
     };
     return setup;
   });
-
-function thresholds(spec: Scheme): Calibration {
-  const bands = {
-    thresholds: { outerLow: -1.75, outerHigh: 1.75, innerLow: -0.125, innerHigh: 0.125 },
-  };
-  return {
-    specVersion: 1,
-    scheme: schemeFingerprint(spec),
-    provenance: { source: 'test' },
-    layers: Array.from({ length: LAYERS }, () => ({ key: bands, value: bands })),
-  };
-}
 
 /** Numbers pick among what is alive, modulo its count. */
 export type Command =

@@ -10,6 +10,7 @@ import {
   type Plan,
   referenceBackend,
   type Span,
+  type TensorCalibration,
   type TensorPlan,
   type TensorView,
   type Transform,
@@ -179,21 +180,35 @@ export function geometryFault(change: (layer: LayerPlan['geometry']) => object):
 
 /** Executes other transforms than those of the plan. */
 export function transformFault(change: (transform: Transform) => Transform): Backend {
-  const tensor = (plan: TensorPlan): TensorPlan =>
+  return tensorFault((plan) =>
     plan.scheme.bits === 16
       ? plan
       : {
           ...plan,
           scheme: { ...plan.scheme, transforms: (plan.scheme.transforms ?? []).map(change) },
-        };
+        },
+  );
+}
+
+/** Executes with other calibrated values than those of the plan. */
+export function calibrationFault(
+  change: (values: Required<TensorCalibration>) => TensorCalibration,
+): Backend {
+  return tensorFault((plan) => {
+    const values = plan.calibration as Required<TensorCalibration> | null;
+    return values === null ? plan : { ...plan, calibration: { ...values, ...change(values) } };
+  });
+}
+
+function tensorFault(change: (plan: TensorPlan) => TensorPlan): Backend {
   return doctored(
     () => ({}),
     (plan) => ({
       ...plan,
       layers: plan.layers.map((layer) => ({
         ...layer,
-        key: tensor(layer.key),
-        value: tensor(layer.value),
+        key: change(layer.key),
+        value: change(layer.value),
       })),
     }),
   );
