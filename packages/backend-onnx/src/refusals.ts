@@ -1,21 +1,35 @@
 /**
- * Why a plan has no graphs: what the law does not execute, and what is not built here yet.
+ * Why a plan has no graphs, or not for all of it: what the law does not execute, what is not built here yet, and what runs
+ * on the host instead.
  */
 import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
 import { transformsOf } from './packed-plan.js';
 
-/** One reason per field without a graph; empty when there are graphs for the whole plan. */
+/** One reason per field that is not executed at all; empty when the whole plan is. */
 export function refusals(plan: Plan): string[] {
-  const reasons = new Set(unexecutedFeatures(plan));
+  return [...new Set([...unexecutedFeatures(plan), ...tensorReasons(plan, tensorRefusals)])];
+}
+
+/** One reason per codec: its functions run on the host, attention in graphs. Empty when there are graphs for everything. */
+export function emulations(plan: Plan): string[] {
+  return tensorReasons(plan, ({ codec }) =>
+    codec === undefined
+      ? []
+      : [`the codec ${codec.id} has no graph; its functions run on the host`],
+  );
+}
+
+function tensorReasons(plan: Plan, reasonsOf: (tensor: TensorPlan) => string[]): string[] {
+  const reasons = new Set<string>();
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of [...parameterRefusals(tensor), ...tensorRefusals(tensor)])
+      for (const reason of [...reasonsOf(tensor), ...parameterRefusals(tensor)])
         reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
 }
 
 function tensorRefusals(plan: TensorPlan): string[] {
-  const reasons = plan.codec === undefined ? [] : [`the codec ${plan.codec.id} has no graph`];
+  const reasons: string[] = [];
   for (const step of transformsOf(plan)) {
     if ('scope' in step && step.scope === 'model')
       reasons.push(`a calibrated ${step.kind} has no graph yet`);

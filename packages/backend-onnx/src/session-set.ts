@@ -11,6 +11,7 @@ import type { OnnxRuntime } from './runtime.js';
 
 export interface LayerSessions {
   readonly attention: GraphSession;
+  /** Null when nothing is packed, or a codec does it. */
   readonly encode: { readonly key: GraphSession | null; readonly value: GraphSession | null };
   readonly statistics: { readonly key: GraphSession | null; readonly value: GraphSession | null };
 }
@@ -43,7 +44,7 @@ export class SessionSet {
     try {
       for (const layer of plan.layers) {
         const encode = async (tensor: TensorPlan) =>
-          isPacked(tensor)
+          isPacked(tensor) && tensor.codec === undefined
             ? load('encode', shapeOf(tensor), () => buildEncodeGraph(tensor, {}))
             : null;
         const statistics = async (tensor: TensorPlan) => {

@@ -1,7 +1,7 @@
 /**
  * The backend around its graphs: probing, missing peer, refusals, shared sessions, order of jobs, faults, disposal.
  */
-import { type OnnxRuntime, onnxBackend } from '@lowbit-kv/backend-onnx';
+import { exportOnnx, type OnnxRuntime, onnxBackend } from '@lowbit-kv/backend-onnx';
 import {
   createCache,
   createPlan,
@@ -14,6 +14,7 @@ import {
   type OutlierBands,
   type Scheme,
 } from '@lowbit-kv/core';
+import { sharedExponentCodec, withSharedExponent } from '@lowbit-kv/core/testing';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme } from './support/schemes.js';
@@ -118,6 +119,53 @@ describe('starting', () => {
       reasons: [expect.stringContaining('group shift')],
     });
     expect(onnxBackend().supports(planOf(simple))).toEqual({ kind: 'native' });
+  });
+});
+
+describe('codecs', () => {
+  const target = scheme({
+    key: withSharedExponent({ along: 'channels', size: 16 }, 16),
+    value: { bits: 16 },
+    codecs: [sharedExponentCodec(16)],
+  });
+
+  it('are emulated, with the reason, and only when the caller allows it', async () => {
+    const plan = planOf(target);
+    const reasons = [
+      'key: the codec shared-exponent-16 has no graph; its functions run on the host',
+    ];
+    expect(onnxBackend().supports(plan)).toEqual({ kind: 'emulated', reasons });
+    await expect(createCache(plan, onnxBackend(), { capacity })).rejects.toMatchObject({
+      code: 'PLAN_REFUSED',
+      value: reasons,
+      next: expect.stringContaining('allowEmulation'),
+    });
+  });
+
+  it('encode and decode on the host, while attention runs in ONNX Runtime', async () => {
+    const { state, load } = watchedRuntime();
+    const plan = planOf(target);
+    const cache = await createCache(plan, onnxBackend({ loadRuntime: load }), {
+      capacity,
+      allowEmulation: true,
+    });
+    expect(state.created).toBe(1);
+    const sequence = cache.createSequence();
+    await cache.append(
+      [{ sequence, tokens: 3 }],
+      plan.layers.map(() => ({ key: tensor(3), value: tensor(3) })),
+    );
+    expect(await cache.exportBlocks(sequence, 0, 'key')).toHaveLength(1);
+    state.broken = true;
+    const query = f32Tensor(new Float32Array(64), [1, 2, 32]);
+    await expect(cache.attend(0, query, [sequence]).read()).rejects.toThrow('on fire');
+    cache.dispose();
+  });
+
+  it('have no model files', () => {
+    expect(() => exportOnnx(planOf(target), { layer: 0 })).toThrowError(
+      expect.toSatisfy((error) => LowbitKvError.is(error, 'PLAN_REFUSED')),
+    );
   });
 });
 
