@@ -29,8 +29,6 @@ function unexecutedTensor(scheme: TensorScheme): string[] {
   for (const [name, type] of Object.entries(scheme.parameters)) {
     if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
   }
-  if (scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding are not executed yet');
   if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {
     reasons.push('outlier bands without group shift are not executed yet');
   }
