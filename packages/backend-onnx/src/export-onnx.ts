@@ -12,7 +12,7 @@ import {
   statisticsTokens,
   thresholdsOf,
 } from './packed-plan.js';
-import { refusals } from './refusals.js';
+import { emulations, refusals } from './refusals.js';
 
 export interface ExportOptions {
   readonly layer: number;
@@ -32,7 +32,7 @@ export interface ExportedGraphs {
 
 /** Writes the graphs of a layer. Throws OPTION_INVALID or PLAN_REFUSED. */
 export function exportOnnx(plan: Plan, { layer: number, tokens }: ExportOptions): ExportedGraphs {
-  const reasons = refusals(plan);
+  const reasons = [...refusals(plan), ...emulations(plan)];
   if (reasons.length > 0) {
     throw new LowbitKvError('PLAN_REFUSED', {
       message: 'there are no graphs for this plan',

@@ -9,6 +9,7 @@ import {
   type BlockStore,
   type DeviceTensor,
   decodeF16,
+  encodeTokens,
   f32Tensor,
   HostPages,
   type HostTensor,
@@ -183,24 +184,29 @@ async function appendTensor(
   }
   pages.write(work.writes, input);
   const encode = layer.sessions.encode[tensor];
-  for (const pack of work.packs) await packBlock(pages, encode as GraphSession, pack, input);
+  for (const pack of work.packs) await packBlock(pages, encode, pack, input);
 }
 
 async function packBlock(
   pages: HostPages,
-  encode: GraphSession,
+  encode: GraphSession | null,
   pack: PackWork,
   input: Uint16Array,
 ): Promise<void> {
   const { plan } = pages;
   if (!isPacked(plan)) throw new TypeError('only packed tensors have pack work');
-  const feeds: Record<string, Feed> = {
-    tokens: tokenFeed(pages, pages.gather(pack.sources, input)),
-  };
+  const tokens = pages.gather(pack.sources, input);
+  const page = pages.packedPage(pack.page);
+  if (encode === null) {
+    const statistics = pack.statistics < 0 ? null : pages.statisticsPage(pack.statistics);
+    encodeTokens(plan, tokens, pack.count, statistics, page, pack.slot);
+    return;
+  }
+  const feeds: Record<string, Feed> = { tokens: tokenFeed(pages, tokens) };
   if (hasBands(plan)) feeds.thresholds = { type: 'float32', data: thresholdsOf(plan), dims: [4] };
   if (pack.statistics >= 0) feeds.statistics = statisticsFeed(pages, pack.statistics);
   const result = await encode.run(feeds);
-  writeEncoded(plan, result, pages.packedPage(pack.page), pack.slot, pack.count);
+  writeEncoded(plan, result, page, pack.slot, pack.count);
 }
 
 function tokenFeed({ plan }: HostPages, tokens: Uint16Array): Feed {

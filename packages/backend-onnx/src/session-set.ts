@@ -6,11 +6,17 @@ import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
 import { GraphSession, type SessionOptions } from './graph-session.js';
-import { isPacked, measuredTransforms, statisticsTokens } from './packed-plan.js';
+import {
+  calibratedTransformValues,
+  isPacked,
+  measuredTransforms,
+  statisticsTokens,
+} from './packed-plan.js';
 import type { OnnxRuntime } from './runtime.js';
 
 export interface LayerSessions {
   readonly attention: GraphSession;
+  /** Null when nothing is packed, or a codec does it. */
   readonly encode: { readonly key: GraphSession | null; readonly value: GraphSession | null };
   readonly statistics: { readonly key: GraphSession | null; readonly value: GraphSession | null };
 }
@@ -43,7 +49,7 @@ export class SessionSet {
     try {
       for (const layer of plan.layers) {
         const encode = async (tensor: TensorPlan) =>
-          isPacked(tensor)
+          isPacked(tensor) && tensor.codec === undefined
             ? load('encode', shapeOf(tensor), () => buildEncodeGraph(tensor, {}))
             : null;
         const statistics = async (tensor: TensorPlan) => {
@@ -80,8 +86,10 @@ export class SessionSet {
 }
 
 /** What an encode graph depends on; thresholds are inputs. */
-function shapeOf({ tensor, heads, headDim, scheme, layout }: TensorPlan): unknown {
-  return { tensor, heads, headDim, scheme, layout };
+function shapeOf(plan: TensorPlan): unknown {
+  const { tensor, heads, headDim, scheme, layout } = plan;
+  const calibrated = calibratedTransformValues(plan);
+  return { tensor, heads, headDim, scheme, layout, calibrated };
 }
 
 function attentionShape({ geometry, key, value }: LayerPlan): unknown {

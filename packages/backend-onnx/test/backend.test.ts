@@ -1,7 +1,7 @@
 /**
  * The backend around its graphs: probing, missing peer, refusals, shared sessions, order of jobs, faults, disposal.
  */
-import { type OnnxRuntime, onnxBackend } from '@lowbit-kv/backend-onnx';
+import { exportOnnx, type OnnxRuntime, onnxBackend } from '@lowbit-kv/backend-onnx';
 import {
   createCache,
   createPlan,
@@ -14,10 +14,17 @@ import {
   type OutlierBands,
   type Scheme,
 } from '@lowbit-kv/core';
+import { sharedExponentCodec, withSharedExponent } from '@lowbit-kv/core/testing';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme } from './support/schemes.js';
-import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
+import {
+  CALIBRATED,
+  channelMean,
+  channelScale,
+  HADAMARD,
+  transformed,
+} from './support/transforms.js';
 
 const geometry: Geometry = {
   layers: 3,
@@ -121,6 +128,53 @@ describe('starting', () => {
   });
 });
 
+describe('codecs', () => {
+  const target = scheme({
+    key: withSharedExponent({ along: 'channels', size: 16 }, 16),
+    value: { bits: 16 },
+    codecs: [sharedExponentCodec(16)],
+  });
+
+  it('are emulated, with the reason, and only when the caller allows it', async () => {
+    const plan = planOf(target);
+    const reasons = [
+      'key: the codec shared-exponent-16 has no graph; its functions run on the host',
+    ];
+    expect(onnxBackend().supports(plan)).toEqual({ kind: 'emulated', reasons });
+    await expect(createCache(plan, onnxBackend(), { capacity })).rejects.toMatchObject({
+      code: 'PLAN_REFUSED',
+      value: reasons,
+      next: expect.stringContaining('allowEmulation'),
+    });
+  });
+
+  it('encode and decode on the host, while attention runs in ONNX Runtime', async () => {
+    const { state, load } = watchedRuntime();
+    const plan = planOf(target);
+    const cache = await createCache(plan, onnxBackend({ loadRuntime: load }), {
+      capacity,
+      allowEmulation: true,
+    });
+    expect(state.created).toBe(1);
+    const sequence = cache.createSequence();
+    await cache.append(
+      [{ sequence, tokens: 3 }],
+      plan.layers.map(() => ({ key: tensor(3), value: tensor(3) })),
+    );
+    expect(await cache.exportBlocks(sequence, 0, 'key')).toHaveLength(1);
+    state.broken = true;
+    const query = f32Tensor(new Float32Array(64), [1, 2, 32]);
+    await expect(cache.attend(0, query, [sequence]).read()).rejects.toThrow('on fire');
+    cache.dispose();
+  });
+
+  it('have no model files', () => {
+    expect(() => exportOnnx(planOf(target), { layer: 0 })).toThrowError(
+      expect.toSatisfy((error) => LowbitKvError.is(error, 'PLAN_REFUSED')),
+    );
+  });
+});
+
 describe('sessions', () => {
   it('equal layers share them, whatever their thresholds', async () => {
     for (const target of [
@@ -150,6 +204,21 @@ describe('sessions', () => {
     expect(state.created).toBe(5);
     cache.dispose();
     await expect.poll(() => state.released).toBe(5);
+  });
+
+  it('layers with their own calibrated transforms share what does not depend on them', async () => {
+    const { state, load } = watchedRuntime();
+    const target = scheme({
+      key: transformed(asymmetric(4, 'tokens', 8), ...CALIBRATED),
+      value: asymmetric(4, 'channels', 32),
+    });
+    const cache = await createCache(planOf(target), onnxBackend({ loadRuntime: load }), {
+      capacity,
+    });
+    // Attention and keys three times, values once.
+    expect(state.created).toBe(7);
+    cache.dispose();
+    await expect.poll(() => state.released).toBe(7);
   });
 
   it('a graph that is refused leaves no session behind', async () => {

@@ -65,6 +65,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .option('--scheme <scheme...>', `${SCHEME_HELP} (default: presets of KIVI, InnerQ and Oaken)`)
     .option('--all', 'every preset that comes with this command, and those of --scheme')
     .addOption(backendOption())
+    .option('--allow-emulation', 'let the backend emulate what it has no kernels for')
     .option('--calibration <file>', 'offline calibration for the schemes that need one')
     .addOption(
       new Option(

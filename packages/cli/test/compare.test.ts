@@ -51,6 +51,27 @@ describe('reports', () => {
     });
   });
 
+  test('a scheme with a codec, from a file: emulated by the ONNX backend when that is allowed', async () => {
+    const source = readFileSync(new URL('support/codec-scheme.mjs', import.meta.url), 'utf8');
+    writeFileSync(join(directory, 'codec.mjs'), source);
+    const args = ['--scheme', './codec.mjs', '--backend', 'onnx', '--positions', '2'];
+    const refused = await compare(...args);
+    expect(refused.code).toBe(1);
+    const plain = (text: string) => stripVTControlCharacters(text).replace(/\s+/g, ' ');
+    expect(plain(refused.stdout)).toMatch(/signs-only: refused: .*has no graph/);
+    const allowed = await compare(...args, '--allow-emulation');
+    expect(allowed.code).toBe(0);
+    expect(plain(allowed.stdout)).toContain(
+      'Emulated by the backend: signs-only (key: the codec signs has no graph',
+    );
+    const { stdout } = await compare('--scheme', './codec.mjs', '--positions', '2', '--json');
+    const { schemes } = compareReportSchema.parse(JSON.parse(stdout));
+    expect(schemes[1]).toMatchObject({ id: 'signs-only', emulated: [] });
+    const row = schemes[1] as MeasuredRow;
+    expect(row.bits.packed?.total).toBeCloseTo(1.5, 9);
+    expect(row.output.nmse).toBeGreaterThan(1e-3);
+  });
+
   test('--all: every preset of the shelf and what is named besides, the best of each size marked', async () => {
     writeFileSync(
       join(directory, 'mine.mjs'),

@@ -168,6 +168,8 @@ const measured = z.strictObject({
   cause: cause.nullable(),
   memory: z.array(memory),
   calibration: calibration.nullable(),
+  /** Why the backend only emulates the scheme; empty when its own kernels ran it. */
+  emulated: z.array(z.string()),
   checks: z.array(check),
   verdict,
 });

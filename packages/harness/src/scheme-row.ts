@@ -2,6 +2,7 @@
  * One row of a report: a scheme planned, replayed, measured, checked and judged.
  */
 import {
+  type Backend,
   createPlan,
   type ErrorCode,
   LowbitKvError,
@@ -110,6 +111,7 @@ export async function measureScheme(
       ...figures,
       memory: memoryFigures(memoryPlan),
       calibration: calibrated?.note ?? null,
+      emulated: emulationOf(options.backend, plan),
       checks,
       verdict,
     };
@@ -175,6 +177,11 @@ function planOfModel(
       ? undefined
       : stretchCalibration(calibrated.calibration, scheme, { captured, modelLayers });
   return planFor(data, scheme, modelLayers, calibration);
+}
+
+function emulationOf(backend: Backend, plan: Plan): string[] {
+  const support = backend.supports(plan);
+  return support.kind === 'emulated' ? [...support.reasons] : [];
 }
 
 function identityOf(scheme: Scheme) {

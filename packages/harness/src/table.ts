@@ -168,6 +168,10 @@ function noteLines({ capture, schemes, thresholds, paretoFront }: CompareReport)
     const text = source === 'given' ? `given (${description})` : description;
     sources.set(text, [...(sources.get(text) ?? []), row.id]);
   }
+  for (const row of schemes) {
+    if (row.status !== 'measured' || row.emulated.length === 0) continue;
+    notes.push(`Emulated by the backend: ${row.id} (${row.emulated.join('; ')}).`);
+  }
   for (const [text, ids] of sources) notes.push(`Calibrated on ${text}: ${ids.join(', ')}.`);
   return notes;
 }

@@ -1,5 +1,6 @@
 /** Whole comparisons on small captures: rows, refusals, overrides, calibration, determinism and the report's schema. */
 import {
+  type Backend,
   type Calibration,
   type CalibrationSample,
   LowbitKvError,
@@ -53,6 +54,24 @@ describe('the rows', () => {
       ['swapped-cache-differs', 'passed'],
     ]);
     expect(report.valid).toBe(true);
+  });
+
+  it('a scheme that the backend emulates is refused, or measured and marked when that is allowed', async () => {
+    const reference = referenceBackend();
+    const backend: Backend = {
+      ...reference,
+      supports: (plan) =>
+        plan.scheme.id === 'four'
+          ? { kind: 'emulated', reasons: ['no kernel'] }
+          : { kind: 'native' },
+    };
+    const schemes = [channelwise('four', 4), channelwise('two', 2)];
+    const refused = (await compareOn({}, schemes, { backend })).schemes[1];
+    expect(refused).toMatchObject({ status: 'refused', code: 'PLAN_REFUSED' });
+    const report = await compareOn({}, schemes, { backend, allowEmulation: true });
+    expect(measuredRow(report, 'four').emulated).toEqual(['no kernel']);
+    expect(measuredRow(report, 'two').emulated).toEqual([]);
+    expect(formatReport(report)).toContain('Emulated by the backend: four (no kernel).');
   });
 
   it('loses more with fewer bits, in every figure', async () => {

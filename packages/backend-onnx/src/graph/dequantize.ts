@@ -15,6 +15,7 @@ export type Order = 'channels,tokens' | 'tokens,channels';
 /** The page inputs of one tensor and their f32 values `[heads, ...order]` over all slots of all pages. */
 export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): Value {
   const { layout, tensor } = plan;
+  if (plan.codec !== undefined) return decodedInput(o, plan, order);
   const pages = o.graph.input(
     `${tensor}_pages`,
     'uint8',
@@ -31,6 +32,15 @@ export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): 
     layout,
     order,
   );
+}
+
+/** What the codec of a tensor makes of its pages, on the host. */
+function decodedInput(o: Operations, { tensor, layout }: PackedPlan, order: Order): Value {
+  const { heads, headDim } = layout;
+  const slots = `${tensor}_slots`;
+  const what = 'Packed tokens, decoded by their codec.';
+  const decoded = o.graph.input(`${tensor}_decoded`, 'float32', [heads, slots, headDim], what);
+  return order === 'tokens,channels' ? decoded : o.transpose(decoded, [0, 2, 1]);
 }
 
 /** f32 `[blocks, heads, rows, codes]`. */

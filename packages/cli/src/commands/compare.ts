@@ -26,6 +26,7 @@ export interface CompareCommandOptions {
   readonly scheme?: readonly string[];
   readonly all?: boolean;
   readonly backend: string;
+  readonly allowEmulation?: boolean;
   readonly calibration?: string;
   readonly positions?: number;
   readonly modelLayers?: number;
@@ -57,6 +58,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
         schemes: part,
         backend: kv.backends.get(options.backend),
         calibrations,
+        allowEmulation: options.allowEmulation ?? false,
         ...(options.positions === undefined ? {} : { positions: options.positions }),
         ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
         onProgress: (progress) => terminal.status(progressText(progress)),
@@ -98,12 +100,13 @@ function elsewhereIds(
 /** The schemes of some ids run in a process of its own; equal to one run, to the byte. */
 async function compareInTwo(
   terminal: Terminal,
-  { capture, backend, positions, modelLayers }: CompareCommandOptions,
+  { capture, backend, allowEmulation, positions, modelLayers }: CompareCommandOptions,
   schemes: readonly Scheme[],
   elsewhere: readonly string[],
   run: (part: readonly Scheme[]) => Promise<CompareReport>,
 ): Promise<CompareReport> {
   const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
+  if (allowEmulation === true) args.push('--allow-emulation');
   if (positions !== undefined) args.push('--positions', String(positions));
   if (modelLayers !== undefined) args.push('--model-layers', String(modelLayers));
   args.push('--scheme', ...elsewhere);

@@ -8,6 +8,7 @@ import {
   type ElementBits,
   type Geometry,
   LowbitKvError,
+  type Plan,
   paperBitsPerElement,
   type Scheme,
   schemeFingerprint,
@@ -82,13 +83,17 @@ export function summarize({ scheme, source }: NamedScheme, geometry: Geometry): 
 
 function measure(scheme: Scheme, geometry: Geometry) {
   try {
-    const calibration = placeholderCalibration(scheme, geometry.layers);
-    const plan = createPlan(scheme, geometry, calibration === null ? {} : { calibration });
-    return { bits: bitsPerElement(plan), refused: null };
+    return { bits: bitsPerElement(planForSizes(scheme, geometry)), refused: null };
   } catch (error) {
     if (!LowbitKvError.is(error)) throw error;
     return { bits: null, refused: error.message };
   }
+}
+
+/** A plan whose calibrated values mean nothing. */
+export function planForSizes(scheme: Scheme, geometry: Geometry): Plan {
+  const calibration = placeholderCalibration(scheme, geometry.layers);
+  return createPlan(scheme, geometry, calibration === null ? {} : { calibration });
 }
 
 /** Sizes do not depend on calibrated values, but a plan does not exist without them. */

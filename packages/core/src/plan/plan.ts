@@ -16,7 +16,7 @@ import type {
   TensorScheme,
 } from '../scheme.js';
 import { deepFreeze, type SchemeData, schemeDataOf } from '../scheme-schema.js';
-import { resolveCalibration } from './calibration.js';
+import { resolveCalibration, withCalibratedLevels } from './calibration.js';
 import { type BlockLayout, layoutBlock } from './layout.js';
 
 /** Tokens of an f16 window page. */
@@ -113,7 +113,8 @@ export function createPlan(
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
   const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
-    const spec = tensorScheme(tensor, layer);
+    const calibrated = calibration?.layers[layer]?.[tensor];
+    const spec = withCalibratedLevels(tensorScheme(tensor, layer), calibrated);
     const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
     const pageClass = classOf(data, tensor, spec, shape, options.blockTokens);
     const identity = JSON.stringify(pageClass);
@@ -139,7 +140,7 @@ export function createPlan(
       class: index,
       scheme: spec,
       layout,
-      calibration: calibration?.layers[layer]?.[tensor] ?? null,
+      calibration: calibrated ?? null,
       ...(codec === undefined ? {} : { codec }),
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
       statisticsPageBytes: measuredTransforms(spec) * heads * headDim * 2,

@@ -91,6 +91,19 @@ export function readCacheRows(name: 'kivi' | 'innerq'): CacheRows {
   return JSON.parse(readFileSync(new URL(`${name}-cache.json`, folder), 'utf8')) as CacheRows;
 }
 
+/** What an independent program counted when it compared the normative arithmetic with the originals, by case. */
+export function readCounts<Counts extends { readonly key: string }>(name: string) {
+  const index = JSON.parse(readFileSync(new URL('index.json', folder), 'utf8')) as {
+    readonly comparison: Readonly<Record<string, readonly Counts[]>>;
+  };
+  const entries = index.comparison[name] ?? [];
+  return (key: string): Counts => {
+    const found = entries.find((entry) => entry.key === key);
+    if (found === undefined) throw new Error(`the index does not count '${key}'`);
+    return found;
+  };
+}
+
 /** Elements of `actual` that differ in value; NaN equals NaN and -0 equals +0. */
 export function countDifferent(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   if (actual.length !== expected.length) {

@@ -2,6 +2,11 @@
 import { decodeF16 } from '@lowbit-kv/core';
 import { Tally } from '../../../core/test/support/acceptance.js';
 import { countDifferent } from '../../../core/test/support/golden-file.js';
+import {
+  allowedCodeDifference,
+  f16Steps,
+  normativeSymmetric,
+} from '../../../core/test/support/golden-rules.js';
 import type { AsymmetricGroup, HybridGroup, SymmetricGroup } from '../../src/compat/fp16-group.js';
 import { NAN_AS_INTEGER } from '../../src/compat/fp16-group.js';
 import type { InnerqRepositoryLayer } from '../../src/compat/repository-layer.js';
@@ -20,6 +25,9 @@ export const layers = golden.list<LayerCase>('layers');
 
 const HEAD_DIM = 64;
 const GROUP_SIZE = 32;
+const KEY_BITS = 3;
+/** f16 roundings between the two: of the divided key, the scale and the quotient. */
+const KEY_ROUNDINGS = 3;
 
 /** One head: the prompt in one call, then token by token. */
 export function runLayer({ key, preset, L, steps }: LayerCase): InnerqRepositoryLayer {
@@ -102,3 +110,34 @@ function tokenMajor(groups: readonly ArrayLike<number>[], along: 'tokens' | 'cha
   return result;
 }
 
+
+/** Quantized keys by the law with the original's factors: an f32 product with 1/n, then f32 groups. */
+export function compareNormalisedKeys({ key, final }: LayerCase) {
+  const [, sinks, tokens] = final as [number, number, number];
+  const keys = golden.f16Values(`${key}.k`);
+  const factors = golden.f16Values(`${key}.k_norm`);
+  const [magnitudes, signs] = [golden.u8(`${key}.k_mag`), golden.i8(`${key}.k_sign`)];
+  const scales = golden.f16Values(`${key}.k_scale`);
+  const [codes, equalScales] = [new Tally(), new Tally()];
+  const faults: string[] = [];
+  for (let at = 0; at < tokens * HEAD_DIM; at += GROUP_SIZE) {
+    const values = Float32Array.from({ length: GROUP_SIZE }, (_, i) => {
+      const reciprocal = Math.fround(1 / (factors[(at + i) % HEAD_DIM] as number));
+      return (keys[sinks * HEAD_DIM + at + i] as number) * reciprocal;
+    });
+    const ours = normativeSymmetric(values, KEY_BITS);
+    const scale = scales[at / GROUP_SIZE] as number;
+    const theirs = Int8Array.from(
+      { length: GROUP_SIZE },
+      (_, i) => (magnitudes[at + i] as number) * (signs[at + i] as number),
+    );
+    codes.add(countDifferent(ours.codes, theirs), GROUP_SIZE);
+    equalScales.add(ours.scale === scale ? 0 : 1, 1);
+    if (f16Steps(ours.scale, scale) > 1) faults.push(`scale at ${at}`);
+    for (const [i, code] of ours.codes.entries()) {
+      const allowed = allowedCodeDifference((values[i] as number) / ours.scale, KEY_ROUNDINGS);
+      if (Math.abs(code - (theirs[i] as number)) > allowed) faults.push(`code at ${at + i}`);
+    }
+  }
+  return { codes: codes.share, scales: equalScales.share, faults };
+}

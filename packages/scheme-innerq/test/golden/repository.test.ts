@@ -1,6 +1,7 @@
 // The cache of the InnerQ repository: sizes after every step, and the final state of whole layers, bit for bit.
 import { expect, test } from 'vitest';
-import { compareLayer, layers } from './layers.js';
+import { readCounts } from '../../../core/test/support/golden-file.js';
+import { compareLayer, compareNormalisedKeys, layers } from './layers.js';
 import { columns, sizeCases, sizesByStep } from './sizes.js';
 
 test('the rows are of the expected columns', () => {
@@ -33,4 +34,28 @@ test.each(layers)('state: $key', (one) => {
   expect(parameters.of).toBeGreaterThanOrEqual(2 * quantized + 64);
   expect(parameters.equal).toBe(parameters.of);
   expect(decoded).toEqual({ equal: 2 * 64 * (one.L + one.steps), of: 2 * 64 * (one.L + one.steps) });
+});
+
+interface IndexEntry {
+  readonly key: string;
+  readonly k_codes: number;
+  readonly k_codes_differ_normal_mode: number;
+  readonly k_groups: number;
+  readonly k_scales_differ_normal_mode: number;
+}
+
+const counts = readCounts<IndexEntry>('innerq_layers');
+
+test.each(layers)('normalised keys by the law: $key', (one) => {
+  const { codes, scales, faults } = compareNormalisedKeys(one);
+  expect(faults).toEqual([]);
+  const counted = counts(one.key);
+  expect([codes.of, codes.of - codes.equal]).toEqual([
+    counted.k_codes,
+    counted.k_codes_differ_normal_mode,
+  ]);
+  expect([scales.of, scales.of - scales.equal]).toEqual([
+    counted.k_groups,
+    counted.k_scales_differ_normal_mode,
+  ]);
 });

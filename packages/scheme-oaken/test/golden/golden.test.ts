@@ -1,7 +1,7 @@
 // What the authors' artifact computed: profiles and fake quantization bit for bit, errors of the package's encoding.
-import { readFileSync } from 'node:fs';
 import { f32ToF16, roundToF16 } from '@lowbit-kv/core';
 import { describe, expect, test } from 'vitest';
+import { readCounts } from '../../../core/test/support/golden-file.js';
 import { oakenArtifact } from '../../src/compat/index.js';
 import { sequence } from '../support.js';
 import {
@@ -21,9 +21,7 @@ interface IndexEntry {
   readonly rmse_normative_mm: number;
 }
 
-const index = JSON.parse(
-  readFileSync(new URL('../../../../fixtures/golden/index.json', import.meta.url), 'utf8'),
-) as { comparison: { oaken: IndexEntry[] } };
+const counts = readCounts<IndexEntry>('oaken');
 
 test('the files hold what they are known to hold', () => {
   expect(cases).toHaveLength(15);
@@ -56,7 +54,7 @@ test.each(profiles)('thresholds: $key', async (profile) => {
 describe('errors of the encoding against the artifact', () => {
   test.each(cases.filter(({ variant }) => variant === 'full'))('$key', async (one) => {
     const { original, sm, mm } = await compareErrors(one);
-    const counted = index.comparison.oaken.find(({ key }) => key === one.key) as IndexEntry;
+    const counted = counts(one.key);
     expect(original).toBeCloseTo(counted.rmse_authors, 4);
     expect(sm).toBeCloseTo(counted.rmse_normative_sm, 4);
     // The counting program gives a few middle values other codes than the law does.
