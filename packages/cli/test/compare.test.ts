@@ -102,7 +102,7 @@ describe('reports', () => {
       }),
     );
     expect([...paretoFront].sort()).toEqual(unbeaten.map(({ id }) => id).sort());
-  });
+  }, 120_000);
 
   test('a comparison that measures nothing is a failure with its reasons', async () => {
     const { code, stdout, stderr } = await compare('--scheme', 'kivi-2bit-g128');
