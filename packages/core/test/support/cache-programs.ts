@@ -7,6 +7,7 @@ import {
   type Geometry,
   type Plan,
   type Scheme,
+  type SchemeOverride,
   type TensorScheme,
   type Transform,
 } from '../../src/index.js';
@@ -128,6 +129,28 @@ const sliding = fc.option(
   { nil: null, freq: 3 },
 );
 
+const F16: TensorScheme = { bits: 16 };
+
+/** Such heads cannot be stored apart. */
+function sharesHeads(tensor: TensorScheme): boolean {
+  if (tensor.bits === 16) return false;
+  const { groups, transforms = [] } = tensor;
+  return (
+    (groups.along === 'vector' && groups.scope === 'allHeads') ||
+    transforms.some((step) => step.kind === 'tensorScale' && step.scope === 'sequence')
+  );
+}
+
+function headOverrideOf(choice: {
+  readonly layer: number;
+  readonly head: number;
+  readonly key: TensorScheme | undefined;
+  readonly value: TensorScheme;
+}): SchemeOverride {
+  const { layer, head, key, value } = choice;
+  return { layers: [layer], heads: [head], value, ...(key === undefined ? {} : { key }) };
+}
+
 /** A plan, options and room for some tokens, sometimes too few. */
 export const setups: fc.Arbitrary<Setup> = fc
   .record({
@@ -137,6 +160,15 @@ export const setups: fc.Arbitrary<Setup> = fc
     valueTransforms: transformNames,
     statisticsTokens: fc.integer({ min: 1, max: 30 }),
     lastLayerF16: fc.boolean(),
+    headOverride: fc.option(
+      fc.record({
+        layer: fc.constantFrom(0, -1),
+        head: fc.nat(HEADS - 1),
+        key: fc.option(quantized, { nil: undefined }),
+        value: quantized,
+      }),
+      { nil: null, freq: 2 },
+    ),
     sinks: fc.integer({ min: 0, max: 5 }),
     packing: fc.constantFrom('before-attention', 'after-attention'),
     slidingWindow: sliding,
@@ -156,7 +188,12 @@ export const setups: fc.Arbitrary<Setup> = fc
       packing: packing as Scheme['packing'],
       key,
       value,
-      ...(choice.lastLayerF16 ? { overrides: [{ layers: [-1], key: { bits: 16 } }] } : {}),
+      overrides: [
+        ...(choice.lastLayerF16 ? [{ layers: [-1], key: F16 }] : []),
+        ...(choice.headOverride === null || sharesHeads(key) || sharesHeads(value)
+          ? []
+          : [headOverrideOf(choice.headOverride)]),
+      ],
       calibration: inlineNeed([key, value]),
     };
     const geometry: Geometry = {
