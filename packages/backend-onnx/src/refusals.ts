@@ -3,7 +3,6 @@
  * on the host instead.
  */
 import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
-import { transformsOf } from './packed-plan.js';
 
 /** One reason per field that is not executed at all; empty when the whole plan is. */
 export function refusals(plan: Plan): string[] {
@@ -23,17 +22,24 @@ function tensorReasons(plan: Plan, reasonsOf: (tensor: TensorPlan) => string[]):
   const reasons = new Set<string>();
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of reasonsOf(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
+      for (const reason of [...reasonsOf(tensor), ...parameterRefusals(tensor)])
+        reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
 }
 
-function tensorRefusals(plan: TensorPlan): string[] {
-  const reasons: string[] = [];
-  for (const step of transformsOf(plan)) {
-    if ('scope' in step && step.scope === 'model')
-      reasons.push(`a calibrated ${step.kind} has no graph yet`);
-  }
-  if (plan.scheme.bits !== 16 && plan.scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding have no graph yet');
+function tensorRefusals({ scheme }: TensorPlan): string[] {
+  if (scheme.bits === 16 || scheme.stage !== 'pre-rope') return [];
+  return ['keys before the rotary embedding have no graph yet'];
+}
+
+/** The graphs store f16 scales, and zeros of uniform codes. */
+function parameterRefusals({ scheme }: TensorPlan): string[] {
+  if (scheme.bits === 16) return [];
+  const { codes, mode } = scheme.quantizer;
+  const reasons = Object.entries(scheme.parameters)
+    .filter(([, type]) => type !== 'f16')
+    .map(([name, type]) => `${name} parameters of type ${type} have no graph yet`);
+  if (typeof codes === 'object' && (mode === 'asymmetric' || codes.scaledBy === 'none'))
+    reasons.push('level tables with a zero or without a scale have no graph yet');
   return reasons;
 }

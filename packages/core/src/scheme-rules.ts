@@ -2,7 +2,9 @@
  * Cross-field rules of a scheme that a shape alone cannot say.
  */
 import { LowbitKvError } from './errors.js';
+import { levelsFault } from './level-rules.js';
 import type {
+  CalibrationNeed,
   CalibrationValue,
   LevelTable,
   QuantizedTensorScheme,
@@ -144,27 +146,16 @@ function checkParameters({ quantizer, parameters }: QuantizedTensorScheme, refus
     refuse('parameters.scale', scale, 'f16, f32 or e4m3, where groups store a zero');
 }
 
-function checkLevels(
-  { levels, scaledBy }: LevelTable,
-  { bits, quantizer }: QuantizedTensorScheme,
-  refuse: Refuse,
-): void {
-  if (quantizer.mode === 'asymmetric' && scaledBy !== 'absoluteMaximum')
+function checkLevels(table: LevelTable, spec: QuantizedTensorScheme, refuse: Refuse): void {
+  const { levels, scaledBy } = table;
+  if (spec.quantizer.mode === 'asymmetric' && scaledBy !== 'absoluteMaximum')
     refuse('quantizer.codes.scaledBy', scaledBy, 'absoluteMaximum, where groups store a zero');
-  if (levels === 'calibrated') return;
-  if (levels.length > 2 ** bits)
-    refuse('quantizer.codes.levels', levels.length, `at most 2^bits = ${2 ** bits} levels`);
-  if (quantizer.mode === 'asymmetric' && levels[0] !== 0)
-    refuse('quantizer.codes.levels', levels, 'levels that begin with 0, where groups store a zero');
-  const rounded = levels.map(Math.fround);
-  const at = rounded.findIndex((level, i) => i > 0 && level <= (rounded[i - 1] as number));
-  if (at >= 0 || !rounded.every(Number.isFinite))
-    refuse('quantizer.codes.levels', levels, 'finite numbers that rise strictly, also as f32');
-  if (scaledBy === 'absoluteMaximum' && rounded.every((level) => level === 0))
-    refuse('quantizer.codes.levels', levels, 'a level other than 0');
+  const fault = levels === 'calibrated' ? null : levelsFault(levels, table, spec);
+  if (fault !== null) refuse('quantizer.codes.levels', fault.value, fault.valid);
 }
 
-function checkBands({ bits, groups, quantizer, outliers }: QuantizedTensorScheme, refuse: Refuse) {
+function checkBands(spec: QuantizedTensorScheme, refuse: Refuse): void {
+  const { bits, groups, quantizer, parameters, outliers } = spec;
   if (outliers?.kind !== 'bands') return;
   const { outer, middle, inner } = outliers.shares;
   if (Math.abs(outer + middle + inner - 1) > 1e-9)
@@ -180,6 +171,8 @@ function checkBands({ bits, groups, quantizer, outliers }: QuantizedTensorScheme
       'symmetric midRise or asymmetric uniform, when there are outlier bands',
     );
   }
+  for (const [name, type] of Object.entries(parameters))
+    if (type !== 'f16') refuse(`parameters.${name}`, type, 'f16, when there are outlier bands');
 }
 
 function checkCalibration(
@@ -187,9 +180,7 @@ function checkCalibration(
   tensors: readonly QuantizedTensorScheme[],
   label: string,
 ): void {
-  const usesStatistics = tensors.some((spec) =>
-    (spec.transforms ?? []).some((step) => 'statisticsTokens' in step),
-  );
+  const usesStatistics = tensors.some(takesStatistics);
   const needed = new Set(tensors.flatMap(calibratedValues));
   const measured = calibration.kind === 'offline' ? calibration.values : [];
   for (const value of needed) {
@@ -210,6 +201,19 @@ function checkCalibration(
         : 'none or offline: no transform takes statistics from the sequence',
     );
   }
+}
+
+/** The calibration that a scheme of these tensors must declare. */
+export function calibrationNeedOf(tensors: readonly TensorScheme[]): CalibrationNeed {
+  const quantized = tensors.flatMap((spec) => (spec.bits === 16 ? [] : [spec]));
+  const values = [...new Set(quantized.flatMap(calibratedValues))];
+  if (values.length > 0) return { kind: 'offline', values };
+  return { kind: quantized.some(takesStatistics) ? 'prefill' : 'none' };
+}
+
+/** Whether a transform measures the sequence. */
+function takesStatistics({ transforms = [] }: QuantizedTensorScheme): boolean {
+  return transforms.some((step) => 'statisticsTokens' in step);
 }
 
 /** What a tensor takes from offline calibration. */

@@ -1,7 +1,7 @@
 /**
  * Arithmetic every quantizer of the law shares: half-to-even rounding and scales that survive every device.
  */
-import { f32ToF16 } from '../float16.js';
+import { f16DecodeTable, f32ToF16 } from '../float16.js';
 
 const F16_SMALLEST_NORMAL_BITS = 0x0400;
 const F16_MAX_BITS = 0x7bff;
@@ -34,4 +34,15 @@ export function offsetBits(value: number): number {
   const bits = f32ToF16(value);
   if ((bits & 0x7fff) === 0) return 0;
   return (bits & 0x7fff) > F16_MAX_BITS ? (bits & 0x8000) | F16_MAX_BITS : bits;
+}
+
+/** The f16 value nearest to the square root of an f32, decided by comparing squares exactly. */
+export function squareRoot(square: number): number {
+  const table = f16DecodeTable();
+  let bits = f32ToF16(Math.sqrt(square));
+  // Middles of neighbouring f16 values have 12 bits: their squares are exact in double precision.
+  const middle = (upper: number) => ((table[upper] as number) + (table[upper - 1] as number)) / 2;
+  while (bits > 0 && middle(bits) ** 2 > square) bits--;
+  while (bits < 0x7bff && middle(bits + 1) ** 2 < square) bits++;
+  return table[bits] as number;
 }

@@ -4,7 +4,15 @@
 import { type DataPosition, LowbitKvError } from '../errors.js';
 import { roundToF16 } from '../float16.js';
 import type { LayerGeometry } from '../geometry.js';
-import type { Calibration, QuantizedTensorScheme, TensorCalibration } from '../scheme.js';
+import { levelsFault } from '../level-rules.js';
+import type {
+  Calibration,
+  LevelTable,
+  QuantizedTensorScheme,
+  Quantizer,
+  TensorCalibration,
+  TensorScheme,
+} from '../scheme.js';
 import { parseCalibration, type SchemeData } from '../scheme-schema.js';
 import { checkTransformValues, type Refuse } from './calibrated-transforms.js';
 import type { HeadUnit } from './units.js';
@@ -57,6 +65,8 @@ export function resolveCalibration(
       const refuseHere: Refuse = (part, value, valid, at = {}) =>
         refuse(`${tensor} ${part}`, value, valid, { layer, tensor, ...at });
       if (spec.outliers?.kind === 'bands') checkThresholds(values[tensor]?.thresholds, refuseHere);
+      const table = calibratedTable(spec);
+      if (table !== null) checkLevels(values[tensor]?.levels, table, spec, refuseHere);
       const { kvHeads, keyHeadDim, valueHeadDim } = target.geometry[layer] as LayerGeometry;
       const headDim = tensor === 'key' ? keyHeadDim : valueHeadDim;
       checkTransformValues(spec, values[tensor] ?? {}, { kvHeads, headDim }, refuseHere);
@@ -86,6 +96,34 @@ function checkThresholds(bands: TensorCalibration['thresholds'], refuseHere: Ref
     );
   if (Object.values(bands).some((edge) => roundToF16(edge) !== edge))
     refuseHere('thresholds are not f16 values', bands, 'f16 values');
+}
+
+/** The level table of a tensor that takes its levels from calibration, else null. */
+function calibratedTable(spec: QuantizedTensorScheme): LevelTable | null {
+  const { codes } = spec.quantizer;
+  return typeof codes === 'object' && codes.levels === 'calibrated' ? codes : null;
+}
+
+function checkLevels(
+  levels: TensorCalibration['levels'],
+  table: LevelTable,
+  spec: QuantizedTensorScheme,
+  refuseHere: Refuse,
+): void {
+  if (levels === undefined) refuseHere('levels are missing', levels, 'the levels of its codes');
+  const fault = levelsFault(levels, table, spec);
+  if (fault !== null) refuseHere('levels are out of range', fault.value, fault.valid);
+}
+
+/** The scheme of a tensor with the levels of its calibration in place: who executes it sees numbers. */
+export function withCalibratedLevels(
+  spec: TensorScheme,
+  calibration: TensorCalibration | undefined,
+): TensorScheme {
+  const table = spec.bits === 16 ? null : calibratedTable(spec);
+  if (spec.bits === 16 || table === null || calibration?.levels === undefined) return spec;
+  const codes = { ...table, levels: calibration.levels };
+  return { ...spec, quantizer: { ...spec.quantizer, codes } as Quantizer };
 }
 
 function refuse(message: string, value: unknown, valid: string, where?: DataPosition): never {

@@ -16,7 +16,7 @@ import type {
   TensorScheme,
 } from '../scheme.js';
 import { deepFreeze, type SchemeData, schemeDataOf } from '../scheme-schema.js';
-import { resolveCalibration } from './calibration.js';
+import { resolveCalibration, withCalibratedLevels } from './calibration.js';
 import { type BlockLayout, layoutBlock } from './layout.js';
 import { calibrationOfHeads, type HeadUnit, unitsOfLayers } from './units.js';
 
@@ -122,9 +122,9 @@ export function createPlan(
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
   const planTensor = (tensor: 'key' | 'value', layer: number, unit: HeadUnit): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
-    const spec = unit[tensor];
     const heads = unit.heads.length;
     const calibrated = calibration?.layers[layer]?.[tensor];
+    const spec = withCalibratedLevels(unit[tensor], calibrated);
     const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
     const pageClass = classOf(data, tensor, spec, shape, options.blockTokens);
     const identity = JSON.stringify(pageClass);
@@ -158,15 +158,17 @@ export function createPlan(
     };
   };
   const layers = layerGeometry.flatMap((shape, layer) =>
-    (units[layer] as readonly HeadUnit[]).map(
-      (unit): LayerPlan => ({
+    (units[layer] as readonly HeadUnit[]).map((unit): LayerPlan => {
+      const key = planTensor('key', layer, unit);
+      const rotary = rotaryOf(key.scheme, shape, layer);
+      return {
         layer,
         heads: unit.heads,
-        geometry: geometryOfHeads(shape, unit.heads.length),
-        key: planTensor('key', layer, unit),
+        geometry: { ...geometryOfHeads(shape, unit.heads.length), rotary },
+        key,
         value: planTensor('value', layer, unit),
-      }),
-    ),
+      };
+    }),
   );
   for (const { layer, key, value } of layers) {
     checkSizes(key, layer);
@@ -179,17 +181,38 @@ export function createPlan(
     classes: classes.map((entry) => entry.value),
     calibration,
   };
-  const meaning = {
+  const identity = {
     ...body,
     scheme: meaningOf(data),
-    // The heads of a whole layer are no news; those of a unit its tensors name.
-    layers: layers.map(({ heads, ...layer }) => layer),
+    // The heads of a whole layer are no news (those of a unit its tensors name), and plans without an embedding keep the
+    // fingerprints they had before there was one.
+    layers: layers.map(({ heads, ...layer }) => ({
+      ...layer,
+      geometry: { ...layer.geometry, rotary: layer.geometry.rotary ?? undefined },
+    })),
   };
-  return deepFreeze({ ...body, fingerprint: fingerprint(meaning) });
+  return deepFreeze({ ...body, fingerprint: fingerprint(identity) });
 }
 
 function geometryOfHeads(shape: LayerGeometry, kvHeads: number): LayerGeometry {
   return { ...shape, kvHeads, queryHeads: (shape.queryHeads / shape.kvHeads) * kvHeads };
+}
+
+/** The rotary embedding that attention applies to the keys of a layer; null when the caller has applied it. */
+function rotaryOf(
+  key: TensorScheme,
+  { rotary }: LayerGeometry,
+  layer: number,
+): LayerGeometry['rotary'] {
+  if (key.bits === 16 || key.stage !== 'pre-rope') return null;
+  if (rotary !== null) return rotary;
+  throw new LowbitKvError('GEOMETRY_INVALID', {
+    message: 'keys cached before the rotary embedding need to know the embedding',
+    value: rotary,
+    valid: '`rotary` with its pairs and its base or frequencies',
+    next: 'Add `rotary` to the geometry, or use a scheme that caches rotated keys.',
+    where: { layer, field: 'rotary' },
+  });
 }
 
 /** Byte counts beyond 2^53 would be silently rounded. */

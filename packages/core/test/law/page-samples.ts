@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
 import type { QuantizedTensorScheme, Quantizer } from '../../src/scheme.js';
 import { sharedExponentCodec, withSharedExponent } from '../../src/testing/index.js';
-import { bandScheme, groupScheme, planOf } from './support.js';
+import { bandScheme, f16Parameters, groupScheme, planOf } from './support.js';
 
 export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 | 3 | 4 | 8)[]])[] =
   [
@@ -36,7 +36,59 @@ export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 
       },
       [2, 4],
     ],
+    [
+      'levels as they are',
+      { mode: 'symmetric', codes: { levels: [-2, -0.5, 0.25, 3], scaledBy: 'none' } },
+      [2, 3],
+    ],
+    [
+      'levels over a zero',
+      { mode: 'asymmetric', codes: { levels: [0, 0.1, 0.3, 1], scaledBy: 'absoluteMaximum' } },
+      [2, 4],
+    ],
+    [
+      'a table of 200 levels',
+      {
+        mode: 'symmetric',
+        codes: {
+          levels: Array.from({ length: 200 }, (_, i) => (i - 90) ** 3 / 1e4),
+          scaledBy: 'absoluteMaximum',
+        },
+      },
+      [8],
+    ],
   ];
+
+const signless = ['f16', 'f32', 'e4m3'] as const;
+
+/** Parameters of some types that a quantizer allows. */
+function parametersOf(quantizer: Quantizer, pick: number): QuantizedTensorScheme['parameters'] {
+  const plain = f16Parameters(quantizer);
+  if (plain.scale === undefined) return plain;
+  const signed = quantizer.mode === 'hybrid' || quantizer.codes === 'fullSigned';
+  const types = signed
+    ? (['f16', 'f32'] as const)
+    : plain.zero === undefined
+      ? ([...signless, 'e8m0'] as const)
+      : signless;
+  const scale = types[pick % types.length]!;
+  if (plain.zero === undefined) return { scale };
+  return { scale, zero: pick % 5 < 2 ? 'f32' : 'f16' };
+}
+
+/** A group scheme of one of the widths of its quantizer, half of the time with other parameters than f16. */
+function sampleScheme(
+  [, quantizer, widths]: (typeof QUANTIZERS)[number],
+  along: 'tokens' | 'channels',
+  size: number,
+  width: number,
+  pick: number,
+): QuantizedTensorScheme {
+  const bits = widths[width % widths.length]!;
+  const parameters =
+    pick % 2 === 0 ? f16Parameters(quantizer) : parametersOf(quantizer, Math.floor(pick / 2));
+  return groupScheme(bits, along, size, quantizer, parameters);
+}
 
 export const THRESHOLDS = { outerLow: -1.75, innerLow: -0.125, innerHigh: 0.125, outerHigh: 1.5 };
 
@@ -50,9 +102,10 @@ const alongTokens = fc
     headDim: fc.integer({ min: 1, max: 20 }),
     heads,
     width: fc.nat(),
+    pick: fc.nat(),
   })
-  .map(({ quantizer: [, quantizer, widths], size, groups, headDim, heads: count, width }) => ({
-    scheme: groupScheme(widths[width % widths.length]!, 'tokens', size, quantizer),
+  .map(({ quantizer, size, groups, headDim, heads: count, width, pick }) => ({
+    scheme: sampleScheme(quantizer, 'tokens', size, width, pick),
     shape: { heads: count, headDim, blockTokens: groups * size },
   }));
 
@@ -64,9 +117,10 @@ const alongChannels = fc
     blockTokens: fc.integer({ min: 1, max: 12 }),
     heads,
     width: fc.nat(),
+    pick: fc.nat(),
   })
-  .map(({ quantizer: [, quantizer, widths], size, groups, blockTokens, heads: count, width }) => ({
-    scheme: groupScheme(widths[width % widths.length]!, 'channels', size, quantizer),
+  .map(({ quantizer, size, groups, blockTokens, heads: count, width, pick }) => ({
+    scheme: sampleScheme(quantizer, 'channels', size, width, pick),
     shape: { heads: count, headDim: groups * size, blockTokens },
   }));
 
@@ -77,10 +131,11 @@ const vectors = fc
     blockTokens: fc.integer({ min: 1, max: 12 }),
     heads,
     width: fc.nat(),
+    pick: fc.nat(),
   })
-  .map(({ quantizer: [, quantizer, widths], headDim, blockTokens, heads: count, width }) => ({
+  .map(({ quantizer, headDim, blockTokens, heads: count, width, pick }) => ({
     scheme: {
-      ...groupScheme(widths[width % widths.length]!, 'channels', 1, quantizer),
+      ...sampleScheme(quantizer, 'channels', 1, width, pick),
       groups: { along: 'vector', scope: 'head' },
     } as QuantizedTensorScheme,
     shape: { heads: count, headDim, blockTokens },

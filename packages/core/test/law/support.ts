@@ -4,8 +4,8 @@
 import type { GroupCodec } from '../../src/codec.js';
 import { decodeF16, encodeF16 } from '../../src/float16.js';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
-import { readU16 } from '../../src/law/page-bytes.js';
-import type { ParameterName } from '../../src/plan/layout.js';
+import { readNumber } from '../../src/law/page-bytes.js';
+import { PARAMETER_BYTES, type ParameterName } from '../../src/plan/layout.js';
 import { createPlan, schemeFingerprint } from '../../src/plan/plan.js';
 import type { QuantizedTensorScheme, Quantizer, Scheme } from '../../src/scheme.js';
 import { createDraws } from '../../src/testing/index.js';
@@ -80,14 +80,21 @@ export function groupScheme(
   along: 'tokens' | 'channels',
   size: number,
   quantizer: Quantizer,
+  parameters: QuantizedTensorScheme['parameters'] = f16Parameters(quantizer),
 ): QuantizedTensorScheme {
   return {
     bits,
     groups: { along, size },
     quantizer,
-    parameters: quantizer.mode === 'symmetric' ? { scale: 'f16' } : { scale: 'f16', zero: 'f16' },
+    parameters,
     window: { recent: 0, flush: along === 'tokens' ? size : 1 },
   };
+}
+
+/** The parameters that groups of this quantizer store, all in f16. */
+export function f16Parameters({ mode, codes }: Quantizer): QuantizedTensorScheme['parameters'] {
+  if (typeof codes === 'object' && codes.scaledBy === 'none') return {};
+  return mode === 'symmetric' ? { scale: 'f16' } : { scale: 'f16', zero: 'f16' };
 }
 
 /** A tensor scheme with outlier bands. */
@@ -157,7 +164,7 @@ export function transpose(values: Float32Array, rows: number, columns: number): 
   return result;
 }
 
-/** One stored parameter of a head block (or of the shared plane). */
+/** Bits of one stored parameter of a head block (or of the shared plane). */
 export function readParameter(
   plan: PackedTensorPlan,
   page: Uint8Array,
@@ -168,7 +175,8 @@ export function readParameter(
   const { layout } = plan;
   const plane = layout.parameters.find((candidate) => candidate.name === name)!;
   const base = layout.parametersShared ? layout.heads * layout.headBytes : head * layout.headBytes;
-  return readU16(page, base + plane.offset + 2 * index);
+  const bytes = PARAMETER_BYTES[plane.type];
+  return readNumber(page, base + plane.offset + bytes * index, bytes);
 }
 
 /** f16 bits of a hexadecimal string. */

@@ -3,7 +3,12 @@
  */
 import { readFileSync } from 'node:fs';
 import type { BandThresholds } from '../../src/law/bands.js';
-import type { TensorCalibration, Transform } from '../../src/scheme.js';
+import type {
+  QuantizedTensorScheme,
+  Quantizer,
+  TensorCalibration,
+  Transform,
+} from '../../src/scheme.js';
 import { hex } from './support.js';
 
 function read(name: string): unknown {
@@ -36,6 +41,14 @@ export const lawVectors = read('law-vectors.json') as {
     levels: readonly number[];
     scaledBy: 'absoluteMaximum' | 'rootMeanSquare';
   })[];
+  readonly tables: Readonly<Record<string, readonly number[]>>;
+  /** Parameters of any type; numbers are bits, null where there is no such parameter; `levels` names a table. */
+  readonly types: readonly (Omit<GroupVector, 'scale'> & {
+    quantizer: Quantizer | { mode: string; codes: { levels: string; scaledBy: string } };
+    parameters: QuantizedTensorScheme['parameters'];
+    scale: number | null;
+    zero: number | null;
+  })[];
   readonly bands: readonly {
     name: string;
     middle: 'midRise' | 'uniform';
@@ -65,6 +78,13 @@ export const lawVectors = read('law-vectors.json') as {
     reciprocals: readonly string[];
   }[];
 };
+
+/** The quantizer of a row of `types` with the levels that it names. */
+export function typedQuantizer({ quantizer }: (typeof lawVectors.types)[number]): Quantizer {
+  if (typeof quantizer.codes === 'string') return quantizer as Quantizer;
+  const levels = lawVectors.tables[quantizer.codes.levels as string];
+  return { ...quantizer, codes: { ...quantizer.codes, levels } } as Quantizer;
+}
 
 interface OakenVector {
   readonly t_o: readonly [number, number];

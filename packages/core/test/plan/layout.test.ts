@@ -7,6 +7,8 @@ import { canonicalizePage, outlierCount, usedRanges } from '../../src/plan/canon
 import { anyPlan } from '../law/page-samples.js';
 import { normalBits } from '../law/support.js';
 
+const TYPE_BYTES = { f16: 2, f32: 4, e4m3: 1, e8m0: 1 };
+
 interface Plane {
   readonly name: string;
   readonly first: number;
@@ -33,7 +35,7 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
     add(`codes ${head}`, base, rows * rowBytes);
     if (!layout.parametersShared)
       for (const plane of layout.parameters)
-        add(`${plane.name} ${head}`, base + plane.offset, entries * 2);
+        add(`${plane.name} ${head}`, base + plane.offset, entries * TYPE_BYTES[plane.type]);
     if (layout.sparse !== null) {
       const { endOffsets, entries: list } = layout.sparse;
       expect(endOffsets.chunks).toBe(Math.ceil(headDim / 64));
@@ -45,7 +47,11 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
   }
   if (layout.parametersShared)
     for (const plane of layout.parameters)
-      add(`${plane.name} shared`, heads * headBytes + plane.offset, entries * 2);
+      add(
+        `${plane.name} shared`,
+        heads * headBytes + plane.offset,
+        entries * TYPE_BYTES[plane.type],
+      );
   return planes;
 }
 

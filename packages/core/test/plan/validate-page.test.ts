@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LowbitKvError } from '../../src/errors.js';
 import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
-import { writeU16 } from '../../src/law/page-bytes.js';
+import { writeNumber } from '../../src/law/page-bytes.js';
 import { canonicalizePage } from '../../src/plan/canonical.js';
-import type { ParameterName } from '../../src/plan/layout.js';
+import { PARAMETER_BYTES, type ParameterName } from '../../src/plan/layout.js';
 import { validatePage } from '../../src/plan/validate-page.js';
 import { anyPlan, THRESHOLDS } from '../law/page-samples.js';
 import { bandScheme, groupScheme, normalBits, planOf } from '../law/support.js';
@@ -41,7 +41,8 @@ function sample(scheme = groupScheme(4, 'tokens', 8, ASYMMETRIC)) {
   const page = packed(plan, normalBits(16 * 32, 6), 16);
   const set = (head: number, name: ParameterName, index: number, bits: number) => {
     const plane = plan.layout.parameters.find((candidate) => candidate.name === name)!;
-    writeU16(page, head * plan.layout.headBytes + plane.offset + 2 * index, bits);
+    const bytes = PARAMETER_BYTES[plane.type];
+    writeNumber(page, head * plan.layout.headBytes + plane.offset + bytes * index, bytes, bits);
   };
   return { plan, page, set };
 }
@@ -110,6 +111,33 @@ describe('validatePage refuses', () => {
     const error = refusal(() => validatePage(plan, page, 16));
     expect(error.message).toContain(message);
     expect(error.where).toMatchObject({ head: 0, group: 0, channel: 2 });
+  });
+
+  it.each([
+    ['f32', 'scale', 0x7f800000, 'not finite'],
+    ['f32', 'scale', 0x007fffff, 'subnormal'],
+    ['f32', 'scale', 0xbf800000, 'negative'],
+    ['f32', 'zero', 0xff800000, 'not finite'],
+    ['e4m3', 'scale', 0x7f, 'not finite'],
+    ['e4m3', 'scale', 0xb8, 'negative'],
+    ['e8m0', 'scale', 0xff, 'not finite'],
+  ] as const)('a %s %s of 0x%s: %s', (type, name, bits, message) => {
+    const scheme =
+      type === 'e8m0'
+        ? groupScheme(4, 'tokens', 8, FULL, { scale: type })
+        : groupScheme(4, 'tokens', 8, ASYMMETRIC, { scale: type, zero: 'f32' });
+    const { plan, page, set } = sample(scheme);
+    validatePage(plan, page, 16);
+    set(1, name, 16 + 2, bits);
+    const error = refusal(() => validatePage(plan, page, 16));
+    expect(error.message).toContain(message);
+    expect(error.where).toMatchObject({ head: 1, group: 1, channel: 2 });
+  });
+
+  it.each(['f32', 'e4m3', 'e8m0'] as const)('a scale of zero beside codes, %s', (type) => {
+    const { plan, page, set } = sample(groupScheme(4, 'tokens', 8, FULL, { scale: type }));
+    set(0, 'scale', 5, 0);
+    expect(refusal(() => validatePage(plan, page, 16)).message).toContain('a scale of zero');
   });
 
   it('takes a subnormal zero, and a negative scale where the sign means something', () => {

@@ -235,7 +235,7 @@ const rules: Record<string, [unknown, string, RegExp]> = {
       },
     },
     'key.quantizer.codes.levels',
-    /at most 2\^bits = 2 levels/,
+    /2 to 2\^bits = 2 levels/,
   ],
   'levels that do not rise': [
     {
@@ -279,6 +279,11 @@ const rules: Record<string, [unknown, string, RegExp]> = {
     changed(banded, 'key.quantizer', { mode: 'symmetric', codes: 'full' }),
     'key.quantizer',
     /midRise or asymmetric uniform/,
+  ],
+  'bands with short scales': [
+    changed(banded, 'key.parameters.scale', 'e4m3'),
+    'key.parameters.scale',
+    /f16, when there are outlier bands/,
   ],
   'bands without calibration': [
     changed(banded, 'calibration', { kind: 'none' }),
