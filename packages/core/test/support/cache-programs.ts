@@ -150,13 +150,24 @@ function sharesHeads(tensor: TensorScheme): boolean {
   );
 }
 
-function headOverrideOf(choice: {
-  readonly layer: number;
-  readonly head: number;
-  readonly key: TensorScheme | undefined;
-  readonly value: TensorScheme;
-}): SchemeOverride {
-  const { layer, head, key, value } = choice;
+/** `base` is what the other heads have: keys of a layer come at one stage. */
+function headOverrideOf(
+  choice: {
+    readonly layer: number;
+    readonly head: number;
+    readonly key: TensorScheme | undefined;
+    readonly value: TensorScheme;
+  },
+  base: TensorScheme,
+): SchemeOverride {
+  const { layer, head, value } = choice;
+  const preRope = base.bits !== 16 && base.stage === 'pre-rope';
+  const key =
+    choice.key === undefined || !preRope
+      ? choice.key
+      : choice.key.bits === 16
+        ? undefined
+        : { ...choice.key, stage: base.stage as 'pre-rope' };
   return { layers: [layer], heads: [head], value, ...(key === undefined ? {} : { key }) };
 }
 
@@ -204,7 +215,12 @@ export const setups: fc.Arbitrary<Setup> = fc
         ...(choice.lastLayerF16 ? [{ layers: [-1], key: F16 }] : []),
         ...(choice.headOverride === null || sharesHeads(key) || sharesHeads(value)
           ? []
-          : [headOverrideOf(choice.headOverride)]),
+          : [
+              headOverrideOf(
+                choice.headOverride,
+                choice.lastLayerF16 && choice.headOverride.layer === -1 ? F16 : key,
+              ),
+            ]),
       ],
       calibration: inlineNeed([key, value]),
     };
