@@ -23,8 +23,7 @@ function tensorReasons(plan: Plan, reasonsOf: (tensor: TensorPlan) => string[]):
   const reasons = new Set<string>();
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of [...reasonsOf(tensor), ...parameterRefusals(tensor)])
-        reasons.add(`${tensor.tensor}: ${reason}`);
+      for (const reason of reasonsOf(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
 }
 
@@ -36,17 +35,5 @@ function tensorRefusals(plan: TensorPlan): string[] {
   }
   if (plan.scheme.bits !== 16 && plan.scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding have no graph yet');
-  return reasons;
-}
-
-/** The graphs store f16 scales, and zeros of uniform codes. */
-function parameterRefusals({ scheme }: TensorPlan): string[] {
-  if (scheme.bits === 16) return [];
-  const { codes, mode } = scheme.quantizer;
-  const reasons = Object.entries(scheme.parameters)
-    .filter(([, type]) => type !== 'f16')
-    .map(([name, type]) => `${name} parameters of type ${type} have no graph yet`);
-  if (typeof codes === 'object' && (mode === 'asymmetric' || codes.scaledBy === 'none'))
-    reasons.push('level tables with a zero or without a scale have no graph yet');
   return reasons;
 }

@@ -49,6 +49,7 @@ export {
   type BlockLayout,
   type CodesPlane,
   OUTLIER_CHUNK,
+  PARAMETER_BYTES,
   type ParameterName,
   type ParameterPlane,
   PLANE_ALIGNMENT,
