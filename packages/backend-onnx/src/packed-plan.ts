@@ -6,6 +6,7 @@ import type {
   PageClass,
   Plan,
   QuantizedTensorScheme,
+  TensorCalibration,
   TensorPlan,
   Transform,
 } from '@lowbit-kv/core';
@@ -35,6 +36,13 @@ export function isMeasured(transform: Transform): transform is MeasuredTransform
 /** One plane `[heads, headDim]` of a statistics page each. */
 export function measuredTransforms(plan: TensorPlan): MeasuredTransform[] {
   return transformsOf(plan).filter(isMeasured);
+}
+
+/** What calibrated transforms take from the calibration; null without any. */
+export function calibratedTransformValues(plan: TensorPlan): Partial<TensorCalibration> | null {
+  if (!transformsOf(plan).some((step) => 'scope' in step && step.scope === 'model')) return null;
+  const { thresholds, levels, ...values } = plan.calibration ?? {};
+  return values;
 }
 
 /** How many tokens they are measured on. */

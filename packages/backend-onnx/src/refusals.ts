@@ -3,7 +3,6 @@
  * on the host instead.
  */
 import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
-import { transformsOf } from './packed-plan.js';
 
 /** One reason per field that is not executed at all; empty when the whole plan is. */
 export function refusals(plan: Plan): string[] {
@@ -27,13 +26,7 @@ function tensorReasons(plan: Plan, reasonsOf: (tensor: TensorPlan) => string[]):
   return [...reasons];
 }
 
-function tensorRefusals(plan: TensorPlan): string[] {
-  const reasons: string[] = [];
-  for (const step of transformsOf(plan)) {
-    if ('scope' in step && step.scope === 'model')
-      reasons.push(`a calibrated ${step.kind} has no graph yet`);
-  }
-  if (plan.scheme.bits !== 16 && plan.scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding have no graph yet');
-  return reasons;
+function tensorRefusals({ scheme }: TensorPlan): string[] {
+  if (scheme.bits === 16 || scheme.stage !== 'pre-rope') return [];
+  return ['keys before the rotary embedding have no graph yet'];
 }

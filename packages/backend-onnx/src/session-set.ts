@@ -6,7 +6,12 @@ import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
 import { GraphSession, type SessionOptions } from './graph-session.js';
-import { isPacked, measuredTransforms, statisticsTokens } from './packed-plan.js';
+import {
+  calibratedTransformValues,
+  isPacked,
+  measuredTransforms,
+  statisticsTokens,
+} from './packed-plan.js';
 import type { OnnxRuntime } from './runtime.js';
 
 export interface LayerSessions {
@@ -81,8 +86,10 @@ export class SessionSet {
 }
 
 /** What an encode graph depends on; thresholds are inputs. */
-function shapeOf({ tensor, heads, headDim, scheme, layout }: TensorPlan): unknown {
-  return { tensor, heads, headDim, scheme, layout };
+function shapeOf(plan: TensorPlan): unknown {
+  const { tensor, heads, headDim, scheme, layout } = plan;
+  const calibrated = calibratedTransformValues(plan);
+  return { tensor, heads, headDim, scheme, layout, calibrated };
 }
 
 function attentionShape({ geometry, key, value }: LayerPlan): unknown {

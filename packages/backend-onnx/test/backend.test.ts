@@ -18,7 +18,13 @@ import { sharedExponentCodec, withSharedExponent } from '@lowbit-kv/core/testing
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme } from './support/schemes.js';
-import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
+import {
+  CALIBRATED,
+  channelMean,
+  channelScale,
+  HADAMARD,
+  transformed,
+} from './support/transforms.js';
 
 const geometry: Geometry = {
   layers: 3,
@@ -198,6 +204,21 @@ describe('sessions', () => {
     expect(state.created).toBe(5);
     cache.dispose();
     await expect.poll(() => state.released).toBe(5);
+  });
+
+  it('layers with their own calibrated transforms share what does not depend on them', async () => {
+    const { state, load } = watchedRuntime();
+    const target = scheme({
+      key: transformed(asymmetric(4, 'tokens', 8), ...CALIBRATED),
+      value: asymmetric(4, 'channels', 32),
+    });
+    const cache = await createCache(planOf(target), onnxBackend({ loadRuntime: load }), {
+      capacity,
+    });
+    // Attention and keys three times, values once.
+    expect(state.created).toBe(7);
+    cache.dispose();
+    await expect.poll(() => state.released).toBe(7);
   });
 
   it('a graph that is refused leaves no session behind', async () => {

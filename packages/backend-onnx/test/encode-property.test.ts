@@ -12,6 +12,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
 import {
+  CALIBRATED,
   channelMean,
   channelScale,
   HADAMARD,
@@ -111,6 +112,10 @@ const pairs: Record<string, readonly [QuantizedTensorScheme, QuantizedTensorSche
   'tensor scales, clear means and signed rotations': [
     transformed(asymmetric(4, 'channels', 32), tensorScale(33, 448), channelMean(33, 0.25)),
     transformed(symmetric(3, 'full', 'tokens', 16), rotation(99), tensorScale(12, 6)),
+  ],
+  'calibrated scales, means and orders': [
+    transformed(asymmetric(4, 'tokens', 32), ...CALIBRATED),
+    transformed(symmetric(3, 'fullSigned', 'channels', 16), ...CALIBRATED.toReversed()),
   ],
   'bands per head': [bands('midRise', 'head'), bands('uniform', 'head')],
   'bands over all heads': [bands('uniform', 'allHeads'), bands('midRise', 'allHeads')],

@@ -48,7 +48,7 @@ function tokenValues(o: Operations, plan: PackedPlan, type: TokenType): Value {
           [planes, heads, headDim],
           'Statistics of the sequence.',
         );
-  return transformTokens(o, transformSteps(o, plan, statistics), o.cast(tokens, 'float32'));
+  return transformTokens(transformSteps(o, plan, statistics), o.cast(tokens, 'float32'));
 }
 
 function encodeAlongTokens(o: Operations, plan: PackedPlan, tokens: Value): void {

@@ -35,7 +35,7 @@ export function buildStatisticsGraph(
       ? measure(o, transform, values, [tokens, heads, headDim])
       : null;
     if (measured !== null) planes.push(measured);
-    values = transformTokens(o, [stepOf(o, plan, transform, measured)], values);
+    values = transformTokens([stepOf(o, plan, transform, measured)], values);
   }
   graph.output(
     'statistics',

@@ -6,13 +6,7 @@ import type { TensorPlan, Transform } from '@lowbit-kv/core';
 import { isMeasured, transformsOf } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
-import { rotateByButterflies, rotateByMatrix, rotationSigns } from './rotation.js';
-
-/** A transform with its values, f32 `[1, heads, headDim]`; factors are what cancels reciprocals. */
-export type Step =
-  | { readonly kind: 'scale'; readonly reciprocals: Value; readonly factors: () => Value }
-  | { readonly kind: 'mean'; readonly means: Value }
-  | { readonly kind: 'rotation'; readonly headDim: number; readonly signs: Value | null };
+import { meanStep, orderStep, rotationStep, type Step, scaleStep } from './transform-steps.js';
 
 /** The steps of a tensor in the order of packing; `statistics` is f16 `[measured transforms, heads, headDim]`. */
 export function transformSteps(o: Operations, plan: TensorPlan, statistics: Value | null): Step[] {
@@ -24,36 +18,54 @@ export function transformSteps(o: Operations, plan: TensorPlan, statistics: Valu
   });
 }
 
-/** `measured` are the f32 values `[1, heads, headDim]` that a statistics page holds for it. */
+/** `measured` are the f32 values `[1, heads, headDim]` that a statistics page holds for a measured transform. */
 export function stepOf(
   o: Operations,
-  { headDim }: TensorPlan,
+  plan: TensorPlan,
   transform: Transform,
   measured: Value | null,
 ): Step {
-  if (transform.kind === 'hadamard') {
-    const { seed } = transform;
-    const signs =
-      seed === undefined ? null : o.graph.constant('float32', rotationSigns(seed, headDim));
-    return { kind: 'rotation', headDim, signs };
-  }
+  if (transform.kind === 'hadamard') return rotationStep(o, plan.headDim, transform.seed);
+  if (transform.scope === 'model') return calibratedStep(o, plan, transform);
   if (measured === null) throw new TypeError(`no values for the transform ${transform.kind}`);
-  if (transform.kind === 'channelMean') return { kind: 'mean', means: measured };
-  return {
-    kind: 'scale',
-    reciprocals: measured,
-    factors: () => o.divide(o.scalar('float32', 1), measured),
-  };
+  if (transform.kind === 'channelMean') return meanStep(o, measured);
+  return scaleStep(o, measured, () => o.divide(o.scalar('float32', 1), measured));
+}
+
+type CalibratedTransform = Extract<Transform, { scope: 'model' }>;
+
+/** Constants of the graph; the planner has checked that they are there. */
+function calibratedStep(
+  o: Operations,
+  { heads, headDim, calibration }: TensorPlan,
+  { kind }: CalibratedTransform,
+): Step {
+  const values = calibration ?? {};
+  const constant = (channels: readonly number[]) =>
+    o.graph.constant('float32', channels, [1, heads, headDim]);
+  const scale = (factors: readonly number[], asValue: (channels: readonly number[]) => Value) =>
+    scaleStep(o, asValue(factors.map((factor) => 1 / Math.fround(factor))), () => asValue(factors));
+  switch (kind) {
+    case 'tensorScale':
+      return scale([required(values.tensorFactor)], (all) => o.graph.constant('float32', all));
+    case 'channelScale':
+      return scale(required(values.channelFactors).flat(), constant);
+    case 'channelMean':
+      return meanStep(o, constant(required(values.channelMeans).flat()));
+    case 'channelOrder':
+      return orderStep(o, required(values.channelOrder));
+  }
+}
+
+function required<T>(value: T | undefined): T {
+  if (value === undefined)
+    throw new TypeError('a plan with calibrated transforms has their values');
+  return value;
 }
 
 /** Packing: f32, one rounding per operation. */
-export function transformTokens(o: Operations, steps: readonly Step[], tokens: Value): Value {
-  return steps.reduce((values, step) => {
-    if (step.kind === 'rotation')
-      return rotateByButterflies(o, signed(o, values, step.signs), step.headDim);
-    if (step.kind === 'mean') return o.subtract(values, step.means);
-    return o.multiply(values, step.reciprocals);
-  }, tokens);
+export function transformTokens(steps: readonly Step[], tokens: Value): Value {
+  return steps.reduce((values, step) => step.apply(values), tokens);
 }
 
 export interface FoldedQuery {
@@ -68,33 +80,14 @@ export function foldQuery(o: Operations, steps: readonly Step[], plain: Value): 
   let query = plain;
   let added: Value | null = null;
   for (const step of steps) {
-    if (step.kind === 'rotation')
-      query = rotateByMatrix(o, signed(o, query, step.signs), step.headDim);
-    else if (step.kind === 'scale') query = o.multiply(query, o.cast(step.factors(), 'float64'));
-    else {
-      const product = o.multiply(query, o.cast(step.means, 'float64'));
-      const constant = o.reduceSum(product, [2]);
-      added = added === null ? constant : o.add(added, constant);
-    }
+    const constant = step.addedTo?.(query);
+    if (constant !== undefined) added = added === null ? constant : o.add(added, constant);
+    query = step.foldInto(query);
   }
   return { query, added };
 }
 
 /** Undoes the transforms of f64 sums of transformed values whose weights `[rows, heads, 1]` add up to `weight`. */
-export function invertSums(
-  o: Operations,
-  steps: readonly Step[],
-  sums: Value,
-  weight: Value,
-): Value {
-  return steps.reduceRight((values, step) => {
-    if (step.kind === 'rotation')
-      return signed(o, rotateByMatrix(o, values, step.headDim), step.signs);
-    if (step.kind === 'scale') return o.multiply(values, o.cast(step.factors(), 'float64'));
-    return o.add(values, o.multiply(o.cast(step.means, 'float64'), weight));
-  }, sums);
-}
-
-function signed(o: Operations, values: Value, signs: Value | null): Value {
-  return signs === null ? values : o.multiply(values, o.cast(signs, values.type));
+export function invertSums(steps: readonly Step[], sums: Value, weight: Value): Value {
+  return steps.reduceRight((values, step) => step.invert(values, weight), sums);
 }

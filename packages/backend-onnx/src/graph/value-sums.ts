@@ -22,7 +22,6 @@ export function valueSums(o: Operations, value: TensorPlan, weights: Value, inde
   const looseSums = o.matrixProduct(o.select(packed, 0, weights), values);
   const rowsFirst = (sums: Value) => o.transpose(sums, [1, 0, 2]);
   const inverted = invertSums(
-    o,
     transformSteps(o, value, statisticsInput(o, value)),
     rowsFirst(o.matrixProduct(packedWeights, values)),
     rowsFirst(o.reduceSum(packedWeights, [2])),

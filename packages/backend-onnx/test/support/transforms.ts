@@ -6,6 +6,13 @@ import fc from 'fast-check';
 
 export const HADAMARD: Transform = { kind: 'hadamard' };
 
+export const CALIBRATED: readonly Transform[] = [
+  { kind: 'tensorScale', scope: 'model' },
+  { kind: 'channelScale', scope: 'model' },
+  { kind: 'channelMean', scope: 'model' },
+  { kind: 'channelOrder', scope: 'model' },
+];
+
 export function rotation(seed: number): Transform {
   return { kind: 'hadamard', seed };
 }
@@ -49,5 +56,6 @@ function transformOf(tokens: number): fc.Arbitrary<Transform> {
     fc.constantFrom(6, 448, 2688).map((largest) => tensorScale(tokens, largest)),
     fc.constant(HADAMARD),
     fc.integer({ min: 0, max: 2 ** 32 - 1 }).map(rotation),
+    fc.constantFrom(...CALIBRATED),
   );
 }
