@@ -18,6 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
+import { codeParts, SHORT_SCALES } from './code-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
@@ -96,6 +97,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('channel scale of keys', SCALED),
     planOf('chains of transforms', CHAINED),
     planOf('groups of a codec', CODED),
+    planOf('short scales and tables', SHORT_SCALES),
   ];
 }
 
@@ -124,6 +126,7 @@ export function allPlans(): ContractPlan[] {
     ...lifeCyclePlans(),
     ...windowPlans(),
     ...transformParts().map(({ name, change, ...parts }) => planOf(name, parts, change)),
+    ...codeParts().map(({ name, ...parts }) => planOf(name, parts)),
     ...calibratedParts().map(({ name, ...parts }) => planOf(name, parts)),
     ...geometryPlans(),
   ];
