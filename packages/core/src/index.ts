@@ -30,7 +30,12 @@ export {
   isFiniteF16,
   roundToF16,
 } from './float16.js';
-export { type Geometry, type LayerGeometry, resolveGeometry } from './geometry.js';
+export {
+  type Geometry,
+  type LayerGeometry,
+  type RotaryEmbedding,
+  resolveGeometry,
+} from './geometry.js';
 export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';
@@ -77,6 +82,7 @@ export {
   SchemeRegistry,
 } from './registry/registry.js';
 export type * from './scheme.js';
+export { calibrationNeedOf } from './scheme-rules.js';
 export {
   defineScheme,
   parseCalibration,

@@ -19,6 +19,7 @@ import {
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
 import { codeParts, SHORT_SCALES } from './code-plans.js';
+import { preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
@@ -125,9 +126,9 @@ export function allPlans(): ContractPlan[] {
     codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...transformParts().map(({ name, change, ...parts }) => planOf(name, parts, change)),
-    ...codeParts().map(({ name, ...parts }) => planOf(name, parts)),
-    ...calibratedParts().map(({ name, ...parts }) => planOf(name, parts)),
+    ...[...codeParts(), ...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
+      ({ name, change, ...parts }) => planOf(name, parts, change),
+    ),
     ...geometryPlans(),
   ];
 }

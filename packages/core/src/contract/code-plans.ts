@@ -14,6 +14,7 @@ import {
   symmetric,
   withParameters,
 } from '../testing/inline-schemes.js';
+import type { TransformParts } from './transform-plans.js';
 
 const E2M1: LevelTable = { levels: E2M1_LEVELS, scaledBy: 'absoluteMaximum' };
 const LLOYD_MAX: LevelTable = {
@@ -37,7 +38,7 @@ export const SHORT_SCALES: SchemeParts = {
   sinks: 3,
 };
 
-export function codeParts(): (SchemeParts & { readonly name: string })[] {
+export function codeParts(): TransformParts[] {
   const fp8: LevelTable = { levels: e4m3Levels(), scaledBy: 'none' };
   return [
     {
