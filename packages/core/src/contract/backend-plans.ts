@@ -18,6 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
+import { codeParts, SHORT_SCALES } from './code-plans.js';
 import { preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
@@ -100,6 +101,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('a head of its own', AFFINE, { queryHeads: 6, kvHeads: 3 }, [
       { layers: [0], heads: [1], key: symmetric(8, 'full', 'channels', 32), value: F16 },
     ]),
+    planOf('short scales and tables', SHORT_SCALES),
   ];
 }
 
@@ -136,7 +138,7 @@ export function allPlans(): ContractPlan[] {
     codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...[...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
+    ...[...codeParts(), ...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
       ({ name, change, ...parts }) => planOf(name, parts, change),
     ),
     ...geometryPlans(),
