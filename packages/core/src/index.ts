@@ -54,11 +54,13 @@ export {
   type BlockLayout,
   type CodesPlane,
   OUTLIER_CHUNK,
+  PARAMETER_BYTES,
   type ParameterName,
   type ParameterPlane,
   PLANE_ALIGNMENT,
   type SparsePlane,
 } from './plan/layout.js';
+export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,
