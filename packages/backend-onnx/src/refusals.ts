@@ -6,7 +6,7 @@ import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core'
 
 /** One reason per field that is not executed at all; empty when the whole plan is. */
 export function refusals(plan: Plan): string[] {
-  return [...new Set([...unexecutedFeatures(plan), ...tensorReasons(plan, tensorRefusals)])];
+  return [...new Set([...unexecutedFeatures(plan), ...tensorReasons(plan, parameterRefusals)])];
 }
 
 /** One reason per codec: its functions run on the host, attention in graphs. Empty when there are graphs for everything. */
@@ -22,14 +22,8 @@ function tensorReasons(plan: Plan, reasonsOf: (tensor: TensorPlan) => string[]):
   const reasons = new Set<string>();
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of [...reasonsOf(tensor), ...parameterRefusals(tensor)])
-        reasons.add(`${tensor.tensor}: ${reason}`);
+      for (const reason of reasonsOf(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
-}
-
-function tensorRefusals({ scheme }: TensorPlan): string[] {
-  if (scheme.bits === 16 || scheme.stage !== 'pre-rope') return [];
-  return ['keys before the rotary embedding have no graph yet'];
 }
 
 /** The graphs store f16 scales, and zeros of uniform codes. */
