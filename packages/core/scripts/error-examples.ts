@@ -184,8 +184,12 @@ const PROVOKE: Partial<Record<ErrorCode, () => unknown>> = {
   CODEC_INVALID: () => createPlan(schemeOf(CODED), GEOMETRY, { codecs: [CODEC] }),
   PLAN_REFUSED: () =>
     createCache(
-      createPlan(schemeOf({ ...FOUR_BITS, stage: 'pre-rope' }), GEOMETRY),
-      referenceBackend(),
+      createPlan(schemeOf(FOUR_BITS), GEOMETRY),
+      {
+        ...referenceBackend(),
+        id: 'small',
+        supports: () => ({ kind: 'refused', reasons: ['key: groups of 32 have no kernel'] }),
+      },
       { capacity: { tokens: 64 } },
     ),
   OPTION_INVALID: () => smallCache(-1),

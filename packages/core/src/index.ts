@@ -30,7 +30,12 @@ export {
   isFiniteF16,
   roundToF16,
 } from './float16.js';
-export { type Geometry, type LayerGeometry, resolveGeometry } from './geometry.js';
+export {
+  type Geometry,
+  type LayerGeometry,
+  type RotaryEmbedding,
+  resolveGeometry,
+} from './geometry.js';
 export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';

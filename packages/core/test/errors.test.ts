@@ -108,7 +108,12 @@ const provocations: Partial<Record<ErrorCode, (() => unknown)[]>> = {
     },
   ],
   PLAN_REFUSED: [
-    () => openCache({ ...scheme(), key: { ...tensor(), stage: 'pre-rope' } as never }),
+    () =>
+      createCache(
+        createPlan(scheme(), GEOMETRY),
+        backend({ supports: () => ({ kind: 'refused', reasons: ['no kernel'] }) }),
+        { capacity },
+      ),
     () =>
       createPlan(
         { ...scheme(), overrides: [{ layers: [0], heads: [0], key: { bits: 16 } }] },

@@ -18,6 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
+import { preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
@@ -123,8 +124,9 @@ export function allPlans(): ContractPlan[] {
     codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...transformParts().map(({ name, change, ...parts }) => planOf(name, parts, change)),
-    ...calibratedParts().map(({ name, ...parts }) => planOf(name, parts)),
+    ...[...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
+      ({ name, change, ...parts }) => planOf(name, parts, change),
+    ),
     ...geometryPlans(),
   ];
 }

@@ -2,7 +2,8 @@
  * Calibrated transforms for the plans of `describeBackend`: each kind in both tensors, and beside measured ones.
  */
 import type { ChannelOrder, Transform } from '../scheme.js';
-import { asymmetric, bands, type SchemeParts, symmetric } from '../testing/inline-schemes.js';
+import { asymmetric, bands, symmetric } from '../testing/inline-schemes.js';
+import type { TransformParts } from './transform-plans.js';
 
 const SCALE = { kind: 'channelScale', scope: 'model' } as const;
 const MEAN = { kind: 'channelMean', scope: 'model' } as const;
@@ -10,7 +11,7 @@ const TENSOR_SCALE = { kind: 'tensorScale', scope: 'model' } as const;
 const ORDER: ChannelOrder = { kind: 'channelOrder', scope: 'model' };
 const MEASURED_MEAN = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 24 } as const;
 
-export function calibratedParts(): (SchemeParts & { readonly name: string })[] {
+export function calibratedParts(): TransformParts[] {
   const keys = (...transforms: Transform[]) => ({ ...asymmetric(3, 'tokens', 16), transforms });
   const values = (...transforms: Transform[]) => ({
     ...symmetric(4, 'signmag', 'channels', 16, { recent: 8, flush: 4 }),

@@ -10,6 +10,7 @@ import { f32Tensor, type HostTensor } from '../tensor.js';
 import { inlineScheme } from '../testing/inline-schemes.js';
 import { lcgNormal } from '../testing/normal.js';
 import { referenceAttention } from '../testing/reference-attention.js';
+import { rotateKeys } from '../testing/rotary.js';
 import { DECODED_ATTENTION_LOG_SUM_EXP, DECODED_ATTENTION_OUTPUT } from '../testing/tolerances.js';
 import {
   type ContractCheck,
@@ -340,13 +341,14 @@ function compareAttention(
   place: { readonly firstQuery: number; readonly count: number; readonly length: number },
   what: string,
 ): void {
-  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale, softCap } = geometry;
+  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale, softCap, rotary } = geometry;
   const { firstQuery, count, length } = place;
   if (count === 0) return;
   const part = (tensor: HostTensor, width: number) =>
     tensor.data.subarray(firstQuery * width, (firstQuery + count) * width);
+  const shape = { tokens: length, kvHeads, keyDim: keyHeadDim };
   const oracle = referenceAttention({
-    keys: key,
+    keys: rotary === null ? key : rotateKeys(key, shape, rotary),
     values: value,
     queries: part(result.query, queryHeads * keyHeadDim),
     tokens: length,

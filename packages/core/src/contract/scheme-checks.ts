@@ -51,6 +51,7 @@ function usualGeometries(scheme: Scheme): Geometry[] {
     kvHeads: 2,
     keyHeadDim,
     valueHeadDim,
+    rotary: { pairs: 'halves' },
   }));
 }
 

@@ -19,8 +19,6 @@ export function unexecutedFeatures(plan: Plan): string[] {
 function unexecutedTensor(scheme: TensorScheme): string[] {
   if (scheme.bits === 16) return [];
   const reasons: string[] = [];
-  if (scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding are not executed yet');
   if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {
     reasons.push('outlier bands without group shift are not executed yet');
   }

@@ -147,12 +147,9 @@ export function createPlan(
     };
   };
   const layers = layerGeometry.map((shape, layer): LayerPlan => {
-    return {
-      layer,
-      geometry: shape,
-      key: planTensor('key', layer),
-      value: planTensor('value', layer),
-    };
+    const key = planTensor('key', layer);
+    const rotary = rotaryOf(key.scheme, shape, layer);
+    return { layer, geometry: { ...shape, rotary }, key, value: planTensor('value', layer) };
   });
   for (const { layer, key, value } of layers) {
     checkSizes(key, layer);
@@ -165,7 +162,33 @@ export function createPlan(
     classes: classes.map((entry) => entry.value),
     calibration,
   };
-  return deepFreeze({ ...body, fingerprint: fingerprint({ ...body, scheme: meaningOf(data) }) });
+  const identity = {
+    ...body,
+    scheme: meaningOf(data),
+    // Plans without an embedding keep the fingerprints they had before there was one.
+    layers: layers.map((layer) => ({
+      ...layer,
+      geometry: { ...layer.geometry, rotary: layer.geometry.rotary ?? undefined },
+    })),
+  };
+  return deepFreeze({ ...body, fingerprint: fingerprint(identity) });
+}
+
+/** The rotary embedding that attention applies to the keys of a layer; null when the caller has applied it. */
+function rotaryOf(
+  key: TensorScheme,
+  { rotary }: LayerGeometry,
+  layer: number,
+): LayerGeometry['rotary'] {
+  if (key.bits === 16 || key.stage !== 'pre-rope') return null;
+  if (rotary !== null) return rotary;
+  throw new LowbitKvError('GEOMETRY_INVALID', {
+    message: 'keys cached before the rotary embedding need to know the embedding',
+    value: rotary,
+    valid: '`rotary` with its pairs and its base or frequencies',
+    next: 'Add `rotary` to the geometry, or use a scheme that caches rotated keys.',
+    where: { layer, field: 'rotary' },
+  });
 }
 
 /** Byte counts beyond 2^53 would be silently rounded. */

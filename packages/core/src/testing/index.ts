@@ -44,4 +44,5 @@ export {
   type ReferenceAttentionResult,
   referenceAttention,
 } from './reference-attention.js';
+export { type KeyShape, rotateKeys } from './rotary.js';
 export * from './tolerances.js';

@@ -33,6 +33,7 @@ it(
       'attended before packing',
       'attended after packing',
       'committed attention',
+      'keys rotated in attention',
     ];
     const rare = ['restored', 'out of pages', 'refused queries', 'refused truncations'];
     for (const name of RUNS < 1000 ? common : [...common, ...rare])

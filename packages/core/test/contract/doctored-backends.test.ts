@@ -119,6 +119,32 @@ const faults: [fault: string, backend: Backend, check: string, message: RegExp][
     'plan: calibrated tensor scales',
     /nmse|byte for byte/,
   ],
+  [
+    'keys taken as rotated',
+    doctored.geometryFault(() => ({ rotary: null })),
+    'plan: keys before the rotary embedding, in halves',
+    /nmse/,
+  ],
+  [
+    'the other layout of pairs',
+    doctored.geometryFault(({ rotary }) => ({ rotary: rotary && { ...rotary, pairs: 'halves' } })),
+    'plan: keys before the rotary embedding, adjacent',
+    /nmse/,
+  ],
+  [
+    'all channels rotated',
+    doctored.geometryFault(({ rotary }) => ({
+      rotary: rotary && { ...rotary, frequencies: [...rotary.frequencies, 0.001] },
+    })),
+    'plan: keys before the rotary embedding, adjacent',
+    /nmse/,
+  ],
+  [
+    'the layout of the first layer everywhere',
+    doctored.geometryFault(({ rotary }) => ({ rotary: rotary && { ...rotary, pairs: 'halves' } })),
+    'plan: embeddings that differ by layer',
+    /nmse/,
+  ],
   ['restored pages lost', doctored.losesRestoredPages(), 'snapshot of one backend', /restored/],
   ['subnormals flushed', doctored.flushesSubnormals(), 'subnormals', /corner data|byte for byte/],
   ['bytes miscounted', doctored.miscountsBytes(), 'bytes: ', /allocatedBytes/],

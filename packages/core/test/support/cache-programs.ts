@@ -123,6 +123,15 @@ function transformed(
   return { ...tensor, transforms: names.map((name) => TRANSFORMS[name](statisticsTokens)) };
 }
 
+const rotary = fc.option(
+  fc.record({
+    pairs: fc.constantFrom('halves' as const, 'adjacent' as const),
+    dimensions: fc.constantFrom(2, 4, KEY_DIM),
+    base: fc.constantFrom(3, 10_000),
+  }),
+  { nil: null, freq: 3 },
+);
+
 const sliding = fc.option(
   fc.record({ size: fc.integer({ min: 3, max: 40 }), sinks: fc.integer({ min: 0, max: 5 }) }),
   { nil: null, freq: 3 },
@@ -139,6 +148,7 @@ export const setups: fc.Arbitrary<Setup> = fc
     lastLayerF16: fc.boolean(),
     sinks: fc.integer({ min: 0, max: 5 }),
     packing: fc.constantFrom('before-attention', 'after-attention'),
+    rotary,
     slidingWindow: sliding,
     softCap: fc.constantFrom(null, 5),
     rollback: fc.integer({ min: 0, max: 6 }),
@@ -148,7 +158,9 @@ export const setups: fc.Arbitrary<Setup> = fc
   })
   .map((choice): Setup => {
     const { statisticsTokens, sinks, packing } = choice;
-    const key = transformed(choice.key, choice.keyTransforms, statisticsTokens);
+    const rotated = transformed(choice.key, choice.keyTransforms, statisticsTokens);
+    const key: TensorScheme =
+      choice.rotary === null || rotated.bits === 16 ? rotated : { ...rotated, stage: 'pre-rope' };
     const value = transformed(choice.value, choice.valueTransforms, statisticsTokens);
     const spec: Scheme = {
       ...scheme(),
@@ -167,6 +179,7 @@ export const setups: fc.Arbitrary<Setup> = fc
       valueHeadDim: VALUE_DIM,
       slidingWindow: choice.slidingWindow,
       softCap: choice.softCap,
+      rotary: choice.rotary,
     };
     const calibration = inlineCalibration(spec, geometry);
     const plan = createPlan(spec, geometry, {

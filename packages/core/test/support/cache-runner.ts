@@ -17,7 +17,12 @@ import {
   type Sequence,
   type TensorPlan,
 } from '../../src/index.js';
-import { createDraws, maxAbsDifference, referenceAttention } from '../../src/testing/index.js';
+import {
+  createDraws,
+  maxAbsDifference,
+  referenceAttention,
+  rotateKeys,
+} from '../../src/testing/index.js';
 import { SequenceModel, type TokenRows } from './cache-model.js';
 import {
   type Command,
@@ -431,10 +436,12 @@ export class Runner {
     const { first, count, length } = span;
     if (count === 0) return;
     const { geometry } = this.#setup.plan.layers[layer] as Plan['layers'][number];
+    if (geometry.rotary !== null) this.#count('keys rotated in attention');
     const slice = (tensor: HostTensor, width: number) =>
       tensor.data.subarray(first * width, (first + count) * width);
+    const shape = { tokens: length, kvHeads: HEADS, keyDim: KEY_DIM };
     const oracle = referenceAttention({
-      keys,
+      keys: geometry.rotary === null ? keys : rotateKeys(keys, shape, geometry.rotary),
       values,
       queries: slice(query, QUERY_HEADS * KEY_DIM),
       tokens: length,
