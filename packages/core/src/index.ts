@@ -54,6 +54,7 @@ export {
   type BlockLayout,
   type CodesPlane,
   OUTLIER_CHUNK,
+  PARAMETER_BYTES,
   type ParameterName,
   type ParameterPlane,
   PLANE_ALIGNMENT,
@@ -81,6 +82,7 @@ export {
   SchemeRegistry,
 } from './registry/registry.js';
 export type * from './scheme.js';
+export { calibrationNeedOf } from './scheme-rules.js';
 export {
   defineScheme,
   parseCalibration,

@@ -18,6 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
+import { codeParts, SHORT_SCALES } from './code-plans.js';
 import { preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
@@ -97,6 +98,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('channel scale of keys', SCALED),
     planOf('chains of transforms', CHAINED),
     planOf('groups of a codec', CODED),
+    planOf('short scales and tables', SHORT_SCALES),
   ];
 }
 
@@ -124,7 +126,7 @@ export function allPlans(): ContractPlan[] {
     codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...[...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
+    ...[...codeParts(), ...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
       ({ name, change, ...parts }) => planOf(name, parts, change),
     ),
     ...geometryPlans(),
