@@ -18,8 +18,8 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
-import { preRopeParts } from './pre-rope-plans.js';
-import { CHAINED, transformParts } from './transform-plans.js';
+import { PRE_ROPE, preRopeParts } from './pre-rope-plans.js';
+import { CHAINED, type TransformParts, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
   readonly name: string;
@@ -88,6 +88,10 @@ function planOf(
   return { name, plan };
 }
 
+function namedPlan({ name, change, ...parts }: TransformParts): ContractPlan {
+  return planOf(name, parts, change);
+}
+
 /** Plans whose sequences live through everything that a cache does: the life cycle checks. */
 export function lifeCyclePlans(): ContractPlan[] {
   return [
@@ -96,6 +100,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('outlier bands', BANDED),
     planOf('channel scale of keys', SCALED),
     planOf('chains of transforms', CHAINED),
+    namedPlan(PRE_ROPE),
     planOf('groups of a codec', CODED),
   ];
 }
@@ -124,9 +129,7 @@ export function allPlans(): ContractPlan[] {
     codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...[...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
-      ({ name, change, ...parts }) => planOf(name, parts, change),
-    ),
+    ...[...transformParts(), ...calibratedParts(), ...preRopeParts()].map(namedPlan),
     ...geometryPlans(),
   ];
 }
