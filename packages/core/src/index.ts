@@ -81,6 +81,7 @@ export {
   SchemeRegistry,
 } from './registry/registry.js';
 export type * from './scheme.js';
+export { calibrationNeedOf } from './scheme-rules.js';
 export {
   defineScheme,
   parseCalibration,

@@ -5,6 +5,7 @@ import { LowbitKvError } from './errors.js';
 import { F16_SMALLEST_NORMAL } from './float16.js';
 import { levelsFault } from './level-rules.js';
 import type {
+  CalibrationNeed,
   CalibrationValue,
   LevelTable,
   QuantizedTensorScheme,
@@ -182,9 +183,7 @@ function checkCalibration(
   tensors: readonly QuantizedTensorScheme[],
   label: string,
 ): void {
-  const usesStatistics = tensors.some((spec) =>
-    (spec.transforms ?? []).some((step) => 'statisticsTokens' in step),
-  );
+  const usesStatistics = tensors.some(takesStatistics);
   const needed = new Set(tensors.flatMap(calibratedValues));
   const measured = calibration.kind === 'offline' ? calibration.values : [];
   for (const value of needed) {
@@ -205,6 +204,19 @@ function checkCalibration(
         : 'none or offline: no transform takes statistics from the sequence',
     );
   }
+}
+
+/** The calibration that a scheme of these tensors must declare. */
+export function calibrationNeedOf(tensors: readonly TensorScheme[]): CalibrationNeed {
+  const quantized = tensors.flatMap((spec) => (spec.bits === 16 ? [] : [spec]));
+  const values = [...new Set(quantized.flatMap(calibratedValues))];
+  if (values.length > 0) return { kind: 'offline', values };
+  return { kind: quantized.some(takesStatistics) ? 'prefill' : 'none' };
+}
+
+/** Whether a transform measures the sequence. */
+function takesStatistics({ transforms = [] }: QuantizedTensorScheme): boolean {
+  return transforms.some((step) => 'statisticsTokens' in step);
 }
 
 /** What a tensor takes from offline calibration. */

@@ -40,6 +40,12 @@ export {
   type F32ReadableDtype,
 } from './safetensors-widen.js';
 export { type TensorToWrite, writeSafetensors } from './safetensors-writer.js';
+// Choosing keys and values per layer.
+export { parseSchemeFile, type SchemeFile } from './scheme-file.js';
 export { formatReport } from './table.js';
 export type { TableStyle } from './text-table.js';
 export { THRESHOLDS } from './thresholds.js';
+export { formatTuneReport } from './tune/format.js';
+export { tuneScheme } from './tune/tune.js';
+export type { TuneOptions } from './tune/tune-options.js';
+export type { TuneReport, TuneRow } from './tune/tune-report.js';

@@ -4,7 +4,7 @@
 
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { createLowbitKv, type Scheme } from '@lowbit-kv/core';
+import { type Calibration, createLowbitKv, type Scheme } from '@lowbit-kv/core';
 import {
   type CompareProgress,
   type CompareReport,
@@ -42,10 +42,11 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     backends: await createBackends(options.backend),
   });
   const schemes = kv.schemes.list();
-  const calibrations =
+  const given =
     options.calibration === undefined
       ? {}
       : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
+  const calibrations = { ...calibrationsOf(named), ...given };
   const capture = await openCapture(
     options.capture === undefined
       ? defaultCapturePath()
@@ -78,6 +79,15 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   } finally {
     await capture.close();
   }
+}
+
+/** Calibrations that came with schemes. */
+function calibrationsOf(named: readonly NamedScheme[]): Record<string, Calibration> {
+  return Object.fromEntries(
+    named.flatMap(({ scheme: { id }, calibration }) =>
+      calibration === undefined ? [] : [[id, calibration]],
+    ),
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * The shelf: presets of the scheme packages that come with this command.
  */
-import type { Scheme } from '@lowbit-kv/core';
+import type { Calibration, Scheme } from '@lowbit-kv/core';
 
 interface ShelfPackage {
   readonly name: string;
@@ -27,6 +27,8 @@ export interface NamedScheme {
   readonly scheme: Scheme;
   /** Package name, or path of the file. */
   readonly source: string;
+  /** What a scheme file holds beside its scheme. */
+  readonly calibration?: Calibration;
 }
 
 /** Every preset of the shelf, or of the packages that are compared by default, in the order of the packages. */

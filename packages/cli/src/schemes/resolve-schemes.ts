@@ -1,5 +1,6 @@
 /**
- * Turns `--scheme` arguments into schemes: a preset id, a package as seen from the user's directory, or a file.
+ * Turns `--scheme` arguments into schemes: a preset id, a package as seen from the user's directory, or a file: a module,
+ * or JSON as `tune` writes it.
  */
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
@@ -9,6 +10,7 @@ import { nearest } from '../edit-distance.js';
 import type { Terminal } from '../terminal.js';
 import { BUILTIN_PACKAGES, builtinSchemes, type NamedScheme } from './builtin-schemes.js';
 import { locatePackage } from './locate-module.js';
+import { readSchemeFile } from './scheme-file.js';
 import { schemesOfModule } from './schemes-of-module.js';
 
 /**
@@ -33,6 +35,9 @@ export async function resolveSchemes(
   return resolved;
 }
 
+/** Modules, and scheme files in JSON. */
+const FILE = /\.([cm]?[jt]s|json)$/;
+
 async function resolveScheme(
   name: string,
   builtin: readonly NamedScheme[],
@@ -51,8 +56,8 @@ async function resolveScheme(
   }
   const file = [name, `${name}.js`, `${name}.mjs`]
     .map((path) => resolve(directory, path))
-    .find((path) => /\.[cm]?[jt]s$/.test(path) && existsSync(path));
-  if (file !== undefined) return load(file, file);
+    .find((path) => FILE.test(path) && existsSync(path));
+  if (file !== undefined) return file.endsWith('.json') ? readSchemeFile(file) : load(file, file);
   throw notFound(name, builtin);
 }
 
@@ -64,7 +69,7 @@ function packageNames(name: string): string[] {
 }
 
 function looksLikePath(name: string): boolean {
-  return /^\.{1,2}[/\\]/.test(name) || isAbsolute(name) || /\.[cm]?[jt]s$/.test(name);
+  return /^\.{1,2}[/\\]/.test(name) || isAbsolute(name) || FILE.test(name);
 }
 
 async function load(path: string, source: string): Promise<NamedScheme[]> {
