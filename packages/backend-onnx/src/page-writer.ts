@@ -1,7 +1,7 @@
 /**
  * Puts what an encode graph returns into the slots of a canonical page.
  */
-import { LowbitKvError, OUTLIER_CHUNK } from '@lowbit-kv/core';
+import { LowbitKvError, OUTLIER_CHUNK, PARAMETER_BYTES } from '@lowbit-kv/core';
 import type { GraphResult } from './graph-session.js';
 import { hasBands, type PackedPlan } from './packed-plan.js';
 
@@ -51,14 +51,13 @@ function writeParameters(
   const perRow = headDim / channelsPerGroup;
   const firstEntry = (slot / tokensPerGroup) * perRow;
   const entries = (count / tokensPerGroup) * perRow;
-  for (const { name, offset } of layout.parameters) {
-    const bits = result.f16(name);
+  for (const { name, type, offset } of layout.parameters) {
+    const bytes = PARAMETER_BYTES[type];
+    const stored = result.raw(name);
     for (let vector = 0; vector < (parametersShared ? 1 : heads); vector++) {
-      let to = (parametersShared ? heads : vector) * headBytes + offset + firstEntry * 2;
-      for (let i = vector * entries; i < (vector + 1) * entries; i++) {
-        page[to++] = (bits[i] as number) & 255;
-        page[to++] = (bits[i] as number) >>> 8;
-      }
+      const from = vector * entries * bytes;
+      const to = (parametersShared ? heads : vector) * headBytes + offset + firstEntry * bytes;
+      page.set(stored.subarray(from, from + entries * bytes), to);
     }
   }
 }

@@ -22,24 +22,11 @@ function tensorReasons(plan: Plan, reasonsOf: (tensor: TensorPlan) => string[]):
   const reasons = new Set<string>();
   for (const { key, value } of plan.layers)
     for (const tensor of [key, value])
-      for (const reason of [...reasonsOf(tensor), ...parameterRefusals(tensor)])
-        reasons.add(`${tensor.tensor}: ${reason}`);
+      for (const reason of reasonsOf(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
   return [...reasons];
 }
 
 function tensorRefusals({ scheme }: TensorPlan): string[] {
   if (scheme.bits === 16 || scheme.stage !== 'pre-rope') return [];
   return ['keys before the rotary embedding have no graph yet'];
-}
-
-/** The graphs store f16 scales, and zeros of uniform codes. */
-function parameterRefusals({ scheme }: TensorPlan): string[] {
-  if (scheme.bits === 16) return [];
-  const { codes, mode } = scheme.quantizer;
-  const reasons = Object.entries(scheme.parameters)
-    .filter(([, type]) => type !== 'f16')
-    .map(([name, type]) => `${name} parameters of type ${type} have no graph yet`);
-  if (typeof codes === 'object' && (mode === 'asymmetric' || codes.scaledBy === 'none'))
-    reasons.push('level tables with a zero or without a scale have no graph yet');
-  return reasons;
 }

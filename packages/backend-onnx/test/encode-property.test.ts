@@ -8,9 +8,20 @@ import {
   type QuantizedTensorScheme,
   roundToF16,
 } from '@lowbit-kv/core';
+import { E2M1_LEVELS, e4m3Levels } from '@lowbit-kv/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
+import {
+  asymmetric,
+  bands,
+  channelScaled,
+  hybrid,
+  levelTable,
+  offsetLevelTable,
+  scheme,
+  symmetric,
+  withParameters,
+} from './support/schemes.js';
 import {
   CALIBRATED,
   channelMean,
@@ -22,6 +33,7 @@ import {
 } from './support/transforms.js';
 import { createTwin } from './support/twin.js';
 
+const E2M1 = { levels: E2M1_LEVELS, scaledBy: 'absoluteMaximum' } as const;
 const TOKENS = 64;
 const HEADS = 2;
 const DIM = 64;
@@ -116,6 +128,33 @@ const pairs: Record<string, readonly [QuantizedTensorScheme, QuantizedTensorSche
   'calibrated scales, means and orders': [
     transformed(asymmetric(4, 'tokens', 32), ...CALIBRATED),
     transformed(symmetric(3, 'fullSigned', 'channels', 16), ...CALIBRATED.toReversed()),
+  ],
+  'e4m3 and f32 scales': [
+    withParameters(asymmetric(3, 'tokens', 32), { scale: 'e4m3', zero: 'f32' }),
+    withParameters(symmetric(4, 'fullSigned', 'channels', 32), { scale: 'f32' }),
+  ],
+  'e8m0 scales, f32 parameters of hybrid groups': [
+    withParameters(levelTable(4, E2M1, 'channels', 32), { scale: 'e8m0' }),
+    withParameters(hybrid(2, 'signmag', 1, 'asymmetric', 'tokens', 32), {
+      scale: 'f32',
+      zero: 'f32',
+    }),
+  ],
+  'e4m3 scales of transformed tables': [
+    transformed(
+      withParameters(levelTable(4, E2M1, 'channels', 16), { scale: 'e4m3' }),
+      tensorScale(40, 448 * 6),
+    ),
+    transformed(
+      withParameters(levelTable(4, { ...E2M1, scaledBy: 'rootMeanSquare' }, 'tokens', 24), {
+        scale: 'e4m3',
+      }),
+      channelMean(24),
+    ),
+  ],
+  'tables without a scale and over a zero': [
+    levelTable(8, { levels: e4m3Levels(), scaledBy: 'none' }, 'channels', 32),
+    offsetLevelTable(3, [0, 0.1, 0.3, 0.6, 1, 1.7], 'tokens', 16),
   ],
   'bands per head': [bands('midRise', 'head'), bands('uniform', 'head')],
   'bands over all heads': [bands('uniform', 'allHeads'), bands('midRise', 'allHeads')],

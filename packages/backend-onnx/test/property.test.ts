@@ -4,11 +4,12 @@
 import type { QuantizedTensorScheme, Transform } from '@lowbit-kv/core';
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
+import { tables, withTypes } from './support/codes.js';
 import { asymmetric, bands, hybrid, scheme, symmetric } from './support/schemes.js';
 import { transformChain, transformed } from './support/transforms.js';
 import { createTwin, type Pair } from './support/twin.js';
 
-const RUNS = 40;
+const RUNS = 60;
 
 const along = fc.constantFrom('tokens' as const, 'channels' as const);
 const size = fc.constantFrom(8, 16, 32);
@@ -38,13 +39,19 @@ const quantized: fc.Arbitrary<QuantizedTensorScheme> = fc.oneof(
       fc.constantFrom('head' as const, 'allHeads' as const),
     )
     .map(([middle, scope]) => bands(middle, scope)),
+  tables,
 );
 
-/** Any recent window, and a flush of whole groups. */
+/** Any types of parameters, any recent window, and a flush of whole groups. */
 const windowed = fc
-  .tuple(quantized, fc.integer({ min: 0, max: 20 }), fc.integer({ min: 1, max: 2 }))
-  .map(([tensor, recent, times]) => ({
-    ...tensor,
+  .tuple(
+    quantized,
+    fc.integer({ min: 0, max: 20 }),
+    fc.integer({ min: 1, max: 2 }),
+    fc.option(fc.nat()),
+  )
+  .map(([tensor, recent, times, types]) => ({
+    ...(types === null ? tensor : withTypes(tensor, types)),
     window: { recent, flush: tensor.window.flush * times },
   }));
 

@@ -54,6 +54,7 @@ export {
   type BlockLayout,
   type CodesPlane,
   OUTLIER_CHUNK,
+  PARAMETER_BYTES,
   type ParameterName,
   type ParameterPlane,
   PLANE_ALIGNMENT,

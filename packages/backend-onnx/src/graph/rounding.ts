@@ -86,15 +86,3 @@ export function rangeOf(
   const maximum = o.reduceMaximum(o.select(counted, values, Number.NEGATIVE_INFINITY), axes);
   return { minimum, maximum, empty: o.greater(minimum, maximum) };
 }
-
-/** Offset and step of `largestCode + 1` even levels over a range; both 0 where it is empty. */
-export function affineParameters(
-  o: Operations,
-  range: Range,
-  largestCode: number,
-): { readonly minimum: Value; readonly step: Value } {
-  const minimum = roundOffset(o, o.select(range.empty, 0, range.minimum));
-  // An offset that was rounded up can exceed the maximum: the width is then 0, never negative.
-  const width = o.maximum(o.subtract(o.select(range.empty, 0, range.maximum), minimum), 0);
-  return { minimum, step: roundScale(o, o.multiply(width, 1 / largestCode)) };
-}

@@ -8,6 +8,9 @@ export {
   hybrid,
   inlineCalibration as calibrationFor,
   inlineScheme as scheme,
+  levelTable,
+  offsetLevelTable,
   type SchemeParts,
   symmetric,
+  withParameters,
 } from '@lowbit-kv/core/testing';

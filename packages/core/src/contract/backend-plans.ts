@@ -18,6 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
+import { codeParts, SHORT_SCALES } from './code-plans.js';
 import { PRE_ROPE, preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, type TransformParts, transformParts } from './transform-plans.js';
 
@@ -102,6 +103,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('chains of transforms', CHAINED),
     namedPlan(PRE_ROPE),
     planOf('groups of a codec', CODED),
+    planOf('short scales and tables', SHORT_SCALES),
   ];
 }
 
@@ -129,7 +131,9 @@ export function allPlans(): ContractPlan[] {
     codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
-    ...[...transformParts(), ...calibratedParts(), ...preRopeParts()].map(namedPlan),
+    ...[...codeParts(), ...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
+      namedPlan,
+    ),
     ...geometryPlans(),
   ];
 }

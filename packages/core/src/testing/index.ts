@@ -3,6 +3,7 @@
  * Runs in Node and in the browser and needs no test runner.
  */
 export { createDraws, type DrawnArray, type DrawnDtype, roundOnceToF16 } from './draws.js';
+export { E2M1_LEVELS, e4m3Levels } from './float-levels.js';
 export { type GridRecipe, type GridTensor, lcgGrid } from './grid.js';
 export { sharedExponentCodec, withSharedExponent } from './inline-codec.js';
 export {
@@ -14,8 +15,10 @@ export {
   inlineNeed,
   inlineScheme,
   levelTable,
+  offsetLevelTable,
   type SchemeParts,
   symmetric,
+  withParameters,
 } from './inline-schemes.js';
 export { type HeadTensorShape, headsFirstToRagged, raggedToHeadsFirst } from './layout.js';
 export { maxAbsDifference, nmse, relativeError } from './metrics.js';

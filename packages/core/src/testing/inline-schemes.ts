@@ -61,8 +61,22 @@ export function levelTable(
     bits,
     groups: { along, size },
     quantizer: { mode: 'symmetric', codes },
-    parameters: { scale: f16 },
+    parameters: codes.scaledBy === 'none' ? {} : { scale: f16 },
     window,
+  };
+}
+
+/** A level table over the group minimum; its first level is 0. */
+export function offsetLevelTable(
+  bits: 2 | 3 | 4 | 8,
+  levels: LevelTable['levels'],
+  along: 'tokens' | 'channels',
+  size: number,
+  window = { recent: 0, flush: along === 'tokens' ? size : 1 },
+): QuantizedTensorScheme {
+  return {
+    ...asymmetric(bits, along, size, window),
+    quantizer: { mode: 'asymmetric', codes: { levels, scaledBy: 'absoluteMaximum' } },
   };
 }
 
@@ -163,6 +177,14 @@ export function inlineNeed(tensors: readonly TensorScheme[]): CalibrationNeed {
   return { kind: measured ? 'prefill' : 'none' };
 }
 
+/** The same tensor with parameters of other types. */
+export function withParameters(
+  tensor: QuantizedTensorScheme,
+  parameters: QuantizedTensorScheme['parameters'],
+): QuantizedTensorScheme {
+  return { ...tensor, parameters };
+}
+
 /** Values of everything a scheme asks for, different in every layer, tensor, head and channel. */
 export function inlineCalibration(target: Scheme, geometry: Geometry): Calibration | undefined {
   const need = target.calibration;
@@ -172,14 +194,15 @@ export function inlineCalibration(target: Scheme, geometry: Geometry): Calibrati
     scheme: schemeFingerprint(target),
     provenance: { source: 'constants of a test' },
     layers: resolveGeometry(geometry).map(({ kvHeads, keyHeadDim, valueHeadDim }, layer) => ({
-      key: tensorCalibration(need.values, layer, kvHeads, keyHeadDim),
-      value: tensorCalibration(need.values, layer + 1, kvHeads, valueHeadDim),
+      key: tensorCalibration(need.values, target.key, layer, kvHeads, keyHeadDim),
+      value: tensorCalibration(need.values, target.value, layer + 1, kvHeads, valueHeadDim),
     })),
   };
 }
 
 function tensorCalibration(
   values: readonly CalibrationValue[],
+  tensor: TensorScheme,
   salt: number,
   heads: number,
   headDim: number,
@@ -190,13 +213,17 @@ function tensorCalibration(
     );
   // Multiples of the channel are an order where they share no factor with the head dim.
   const step = [3, 5, 7, 11].find((n) => headDim % n !== 0) as number;
-  const all: Required<Omit<TensorCalibration, 'levels'>> = {
+  const overZero = tensor.bits !== 16 && tensor.quantizer.mode === 'asymmetric';
+  const all: Required<TensorCalibration> = {
     thresholds: {
       outerLow: -1.75 - salt / 4,
       outerHigh: 1.5 + salt / 4,
       innerLow: -0.0625,
       innerHigh: 0.125,
     },
+    levels: overZero
+      ? [0, 0.2, 0.55 + salt / 16, 1 + salt / 8]
+      : [-1.6 - salt / 8, -0.45, 0.4, 1.5 + salt / 4],
     tensorFactor: 0.7 + salt / 8,
     channelFactors: channels((c, head) => 0.3 + ((7 * c + 3 * head + 5 * salt) % 11) / 4),
     channelMeans: channels((c, head) => ((5 * c + head + salt) % 9) / 3 - 1.1),
