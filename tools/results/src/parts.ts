@@ -32,7 +32,7 @@ export function generatedParts(
   ]);
 }
 
-const bitsHere = (row: MeasuredRow) => row.bits.used;
+const bitsHere = (row: MeasuredRow) => row.bits.attended;
 const packedBits = (row: MeasuredRow) => row.bits.packed?.total ?? Number.POSITIVE_INFINITY;
 const errorOf = (row: MeasuredRow) => row.output.nmse ?? Number.POSITIVE_INFINITY;
 

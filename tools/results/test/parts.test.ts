@@ -11,7 +11,7 @@ function row(id: string, bits: number, packed: number, nmse: number) {
   return {
     status: 'measured',
     id,
-    bits: { used: bits, packed: { total: packed } },
+    bits: { attended: bits, packed: { total: packed } },
     key: { nmse: nmse / 2 },
     value: { nmse: nmse / 3 },
     output: { nmse, worstHead: { layer: 0, head: 0, nmse: 2 * nmse } },
