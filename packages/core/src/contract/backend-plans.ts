@@ -18,7 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
-import { codeParts, SHORT_SCALES } from './code-plans.js';
+import { codeParts, SHORT_SCALES, SPARSE } from './code-plans.js';
 import { preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, transformParts } from './transform-plans.js';
 
@@ -99,6 +99,7 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('chains of transforms', CHAINED),
     planOf('groups of a codec', CODED),
     planOf('short scales and tables', SHORT_SCALES),
+    planOf('top outliers', SPARSE),
   ];
 }
 
