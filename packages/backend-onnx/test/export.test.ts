@@ -9,6 +9,7 @@ import {
   createPlan,
   f16Tensor,
   f32Tensor,
+  type Geometry,
   LowbitKvError,
   type OutlierBands,
   type Plan,
@@ -21,19 +22,26 @@ import { ModelProtoSchema } from 'onnx-buf';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme, symmetric } from './support/schemes.js';
-import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
+import {
+  channelMean,
+  channelScale,
+  HADAMARD,
+  rotation,
+  transformed,
+} from './support/transforms.js';
 
 const HEADS = 2;
 const QUERY_HEADS = 6;
 const DIM = 64;
 
-function planOf(target: Scheme): Plan {
+function planOf(target: Scheme, change: Partial<Geometry> = {}): Plan {
   const geometry = {
     layers: 1,
     queryHeads: QUERY_HEADS,
     kvHeads: HEADS,
     keyHeadDim: DIM,
     valueHeadDim: DIM,
+    ...change,
   };
   const calibration = calibrationFor(target, geometry);
   return createPlan(target, geometry, {
@@ -50,8 +58,12 @@ interface Filled {
   readonly value: Uint16Array;
 }
 
-async function fill(target: Scheme, tokens: number): Promise<Filled> {
-  const plan = planOf(target);
+async function fill(
+  target: Scheme,
+  tokens: number,
+  change: Partial<Geometry> = {},
+): Promise<Filled> {
+  const plan = planOf(target, change);
   const cache = await createCache(plan, referenceBackend(), {
     capacity: { tokens, sequences: 1 },
   });
@@ -216,6 +228,19 @@ describe('attention file', () => {
       ONNX_ATTENTION_OUTPUT.value,
     );
   });
+
+  it('keys before the rotary embedding are turned by the file', async () => {
+    const key = transformed(asymmetric(4, 'tokens', 32), rotation(5));
+    const filled = await fill(
+      scheme({ key: { ...key, stage: 'pre-rope' }, value: asymmetric(4, 'channels', 32) }),
+      77,
+      { rotary: { pairs: 'adjacent', dimensions: 48 } },
+    );
+    const actual = await plainAttention(filled, query, {});
+    expect(nmse(actual, await expectedOutput(filled, query))).toBeLessThanOrEqual(
+      ONNX_ATTENTION_OUTPUT.value,
+    );
+  });
 });
 
 describe('encode file', () => {
@@ -279,6 +304,22 @@ describe('what an export says', () => {
       for (const value of [...(graph?.input ?? []), ...(graph?.output ?? [])])
         expect(value.docString).not.toBe('');
     }
+  });
+
+  it('heads that are stored apart have graphs of their own', () => {
+    const target = scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } });
+    const overrides = [{ layers: [0], heads: [0], key: { bits: 16 as const } }];
+    const plan = planOf({ ...target, overrides });
+    const [first, second] = [0, 1].map((layer) => exportOnnx(plan, { layer }));
+    expect([first?.encodeKey === null, second?.encodeKey === null]).toEqual([true, false]);
+    expect(metadataOf(first?.attention as Uint8Array)).toMatchObject({
+      'lowbit-kv.layer': '0',
+      'lowbit-kv.heads': '[0]',
+    });
+    expect(metadataOf(second?.attention as Uint8Array)).toMatchObject({
+      'lowbit-kv.layer': '0',
+      'lowbit-kv.heads': '[1]',
+    });
   });
 
   it('a layer that does not exist and a plan without graphs are refused', () => {

@@ -60,6 +60,7 @@ export {
   PLANE_ALIGNMENT,
   type SparsePlane,
 } from './plan/layout.js';
+export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,
