@@ -13,7 +13,7 @@ const signedKeys = (bits: 3 | 4): LowbitTensor => ({
   group: 32,
 });
 
-/** Centred only where a channel stands clearly off zero: on mild values means only cost. */
+/** Centred only where a channel stands clearly off zero; elsewhere it hardly matters. */
 const rotatedValues = (bits: 2 | 3 | 4): LowbitTensor => ({
   bits,
   centerFrom: 2,
