@@ -15,6 +15,7 @@ import {
 import { emulations, refusals } from './refusals.js';
 
 export interface ExportOptions {
+  /** Index into `plan.layers`: a layer of the model, or some of its kv heads where overrides name single heads. */
   readonly layer: number;
   /** Type of the `tokens` inputs of the encode graphs. Default `float16`. */
   readonly tokens?: TokenType;
@@ -47,13 +48,14 @@ export function exportOnnx(plan: Plan, { layer: number, tokens }: ExportOptions)
       message: 'no such layer',
       value: number,
       valid: `0 to ${plan.layers.length - 1}`,
-      next: 'Use the layer numbers of the geometry.',
+      next: 'Use an index into `layers` of the plan.',
     });
   }
   const metadata = {
     'lowbit-kv.plan': plan.fingerprint,
     'lowbit-kv.scheme': plan.scheme.id,
-    'lowbit-kv.layer': String(number),
+    'lowbit-kv.layer': String(layer.layer),
+    'lowbit-kv.heads': JSON.stringify(layer.heads),
   };
   const encode = (tensor: TensorPlan) =>
     isPacked(tensor)

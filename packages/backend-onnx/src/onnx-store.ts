@@ -49,7 +49,7 @@ export class OnnxStore implements BlockStore {
 
   constructor(plan: Plan, options: StoreOptions, sessions: SessionSet) {
     this.#sessions = sessions;
-    this.#layers = plan.layers.map((layer) => {
+    this.#layers = plan.layers.map((layer, index) => {
       const pages = (tensor: TensorPlan) =>
         new HostPages(
           tensor,
@@ -59,7 +59,7 @@ export class OnnxStore implements BlockStore {
         plan: layer,
         key: pages(layer.key),
         value: pages(layer.value),
-        sessions: sessions.layer(layer.layer),
+        sessions: sessions.layer(index),
       };
     });
   }

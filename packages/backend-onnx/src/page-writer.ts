@@ -115,6 +115,6 @@ function refuseOutliers(plan: PackedPlan, head: number, capacity: number): never
     value: `more than ${capacity}`,
     valid: `at most ${capacity} in ${layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
     next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
-    where: { tensor, head },
+    where: { tensor, head: plan.headNumbers?.[head] ?? head },
   });
 }

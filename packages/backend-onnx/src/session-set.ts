@@ -74,6 +74,7 @@ export class SessionSet {
     return new SessionSet(layers, [...loaded.values()]);
   }
 
+  /** By index in `Plan.layers`. */
   layer(layer: number): LayerSessions {
     const found = this.#layers[layer];
     if (found === undefined) throw new RangeError(`no layer ${layer}`);

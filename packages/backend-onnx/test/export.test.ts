@@ -281,6 +281,22 @@ describe('what an export says', () => {
     }
   });
 
+  it('heads that are stored apart have graphs of their own', () => {
+    const target = scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } });
+    const overrides = [{ layers: [0], heads: [0], key: { bits: 16 as const } }];
+    const plan = planOf({ ...target, overrides });
+    const [first, second] = [0, 1].map((layer) => exportOnnx(plan, { layer }));
+    expect([first?.encodeKey === null, second?.encodeKey === null]).toEqual([true, false]);
+    expect(metadataOf(first?.attention as Uint8Array)).toMatchObject({
+      'lowbit-kv.layer': '0',
+      'lowbit-kv.heads': '[0]',
+    });
+    expect(metadataOf(second?.attention as Uint8Array)).toMatchObject({
+      'lowbit-kv.layer': '0',
+      'lowbit-kv.heads': '[1]',
+    });
+  });
+
   it('a layer that does not exist and a plan without graphs are refused', () => {
     const plan = planOf(scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } }));
     expect(() => exportOnnx(plan, { layer: 1 })).toThrowError(

@@ -61,6 +61,7 @@ export {
   type SparsePlane,
   type TopPlane,
 } from './plan/layout.js';
+export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,

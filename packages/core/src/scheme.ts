@@ -199,7 +199,11 @@ export interface Hadamard {
   readonly seed?: number;
 }
 
-/** Replaces the tensor schemes of some layers (negative numbers count from the last) and, optionally, some kv heads. */
+/**
+ * Replaces the tensor schemes of some layers (negative numbers count from the last) or of some of their kv heads. Heads that
+ * end up with other schemes than their neighbours are stored apart, so nothing may be shared over all heads then: no
+ * parameters, no tensor scale of the sequence, no second stage of keys.
+ */
 export interface SchemeOverride {
   readonly layers: readonly number[];
   readonly heads?: readonly number[];

@@ -83,6 +83,11 @@ const provocations: Partial<Record<ErrorCode, (() => unknown)[]>> = {
     () => createPlan(scheme(), undefined as never),
     () => createPlan(scheme(), { ...GEOMETRY, layerOverrides: [{ layers: [1], kvHeads: 1 }] }),
     () => createPlan({ ...scheme(), overrides: [{ layers: [4], key: { bits: 16 } }] }, GEOMETRY),
+    () =>
+      createPlan(
+        { ...scheme(), overrides: [{ layers: [0], heads: [7], key: { bits: 16 } }] },
+        GEOMETRY,
+      ),
   ],
   SHAPE_UNSUPPORTED: [() => createPlan(scheme(), { ...GEOMETRY, keyHeadDim: 80 })],
   CALIBRATION_MISSING: [() => createPlan(banded, GEOMETRY)],
@@ -116,8 +121,12 @@ const provocations: Partial<Record<ErrorCode, (() => unknown)[]>> = {
       ),
     () =>
       createPlan(
-        { ...scheme(), overrides: [{ layers: [0], heads: [0], key: { bits: 16 } }] },
-        GEOMETRY,
+        {
+          ...banded,
+          key: { ...banded.key, groups: { along: 'vector', scope: 'allHeads' } } as never,
+          overrides: [{ layers: [0], heads: [0], value: { bits: 16 } }],
+        },
+        { ...GEOMETRY, queryHeads: 2, kvHeads: 2 },
       ),
     () =>
       createCache(

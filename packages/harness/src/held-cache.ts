@@ -1,7 +1,7 @@
 /**
  * What a cache holds after a replay: decoded keys and values, which tokens are packed, and how far they are off.
  */
-import { type Cache, LowbitKvError, type Sequence } from '@lowbit-kv/core';
+import { type Cache, type ExportedBlock, LowbitKvError, type Sequence } from '@lowbit-kv/core';
 import type { CaptureData } from './capture-data.js';
 import { addSums, type ErrorSum, errorSum, isWorse, meanOf, nmseOf } from './metrics.js';
 import { finiteOrNull, type TensorError } from './report.js';
@@ -42,13 +42,13 @@ export async function readHeldCache(
     const layer = { key: held.key.data as Float32Array, value: held.value.data as Float32Array };
     layers.push(layer);
     for (const tensor of ['key', 'value'] as const) {
-      const width = kvHeads * (tensor === 'key' ? keyHeadDim : valueHeadDim);
+      const dim = tensor === 'key' ? keyHeadDim : valueHeadDim;
       const exact = captured.exact[tensor];
       const packed: ErrorSum[] = [];
       for (const block of await cache.exportBlocks(sequence, i, tensor)) {
         packedBytes += block.bytes.length;
-        const first = block.position * width;
-        packed.push(errorSum(layer[tensor], exact, first, first + block.validTokens * width));
+        for (const [first, end] of rangesOf(block, kvHeads, dim))
+          packed.push(errorSum(layer[tensor], exact, first, end));
       }
       errors[tensor].push({
         all: errorSum(layer[tensor], exact),
@@ -63,6 +63,22 @@ export async function readHeldCache(
     value: tensorError(errors.value, numbers),
     packedBytes,
   };
+}
+
+/** Elements `[first, end)` of `[tokens, kvHeads, dim]` that a block holds. */
+function rangesOf(
+  { heads, position, validTokens }: ExportedBlock,
+  kvHeads: number,
+  dim: number,
+): [first: number, end: number][] {
+  const width = kvHeads * dim;
+  if (heads.length === kvHeads) return [[position * width, (position + validTokens) * width]];
+  return Array.from({ length: validTokens }, (_, i) =>
+    heads.map((head): [number, number] => {
+      const first = (position + i) * width + head * dim;
+      return [first, first + dim];
+    }),
+  ).flat();
 }
 
 function tensorError(errors: readonly LayerErrors[], numbers: readonly number[]): TensorError {

@@ -22,6 +22,8 @@ import {
 import { affine, bandScheme, channelwise, scheme } from './support/schemes.js';
 import { type SyntheticCapture, syntheticCapture } from './support/synthetic-capture.js';
 
+const F16 = { bits: 16 } as const;
+
 async function compareOn(
   changes: Partial<SyntheticCapture>,
   schemes: readonly Scheme[],
@@ -226,6 +228,26 @@ describe('layers of the model', () => {
     expect(output.layers[0]?.nmse).toBeGreaterThan(0.01);
     expect(output.layers[1]?.nmse).toBeLessThan(1e-13);
     expect(held.map(({ layers }) => layers)).toEqual([[2], [2]]);
+  });
+
+  it('measures heads that are stored apart: exact ones exact, the others as without the override', async () => {
+    const overrides = [{ layers: [2, 5], heads: [1], key: F16, value: F16 }];
+    const schemes = [channelwise('two', 2), channelwise('half', 2, { overrides })];
+    const report = await compareOn({}, schemes, { modelLayers: 8 });
+    const [whole, half] = ['two', 'half'].map((id) => measuredRow(report, id));
+    for (const [i, { heads }] of (half?.output.layers ?? []).entries()) {
+      expect(heads.slice(0, 2)).toEqual(whole?.output.layers[i]?.heads.slice(0, 2));
+      for (const nmse of heads.slice(2)) expect(nmse).toBeLessThan(1e-13);
+    }
+    expect(whole?.output.layers[0]?.heads[2]).toBeGreaterThan(0.01);
+    // Half of the elements are f16; of the others as many are packed as before.
+    expect(half?.bits.packed).toEqual(whole?.bits.packed);
+    expect(half?.bits.used).toBeCloseTo(((whole?.bits.used as number) + 16) / 2, 9);
+    expect(half?.packedBytes).toBe((whole?.packedBytes as number) / 2);
+    const error = (row: MeasuredRow | undefined) => row?.key as MeasuredRow['key'];
+    expect(error(half).packedNmse).toBeGreaterThan(0.8 * (error(whole).packedNmse as number));
+    expect(error(half).nmse).toBeLessThan(0.7 * (error(whole).nmse as number));
+    expect(half?.memory[0]?.bytes).toBeGreaterThan(whole?.memory[0]?.bytes as number);
   });
 
   it('counts negative numbers from the last layer of the model', async () => {

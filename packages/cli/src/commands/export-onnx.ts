@@ -122,25 +122,29 @@ async function planInputs(
   }
 }
 
-/** Graphs, once for layers that are equal, the plan, the calibration, and a list that says which layer uses which file. */
+/**
+ * Graphs, once for entries of the plan that are equal, the plan, the calibration, and a list that says which layer (and
+ * which of its kv heads) uses which file.
+ */
 function collectFiles(plan: Plan): Map<string, Uint8Array | string> {
   const files = new Map<string, Uint8Array | string>();
   const known = new Map<string, Record<string, string>>();
-  const layers = plan.layers.map((layerPlan) => {
-    const { layer, ...rest } = layerPlan;
+  const layers = plan.layers.map(({ layer, heads, ...rest }, index) => {
+    const whole = rest.key.headNumbers === undefined;
+    const place = whole ? `layer-${layer}` : `layer-${layer}-heads-${heads.join('-')}`;
     const identity = canonicalJson(rest);
     let names = known.get(identity);
     if (names === undefined) {
       names = {};
-      for (const [part, model] of Object.entries(exportOnnx(plan, { layer }))) {
+      for (const [part, model] of Object.entries(exportOnnx(plan, { layer: index }))) {
         if (model === null) continue;
-        const file = `layer-${layer}-${FILE_NAMES[part as keyof ExportedGraphs]}.onnx`;
+        const file = `${place}-${FILE_NAMES[part as keyof ExportedGraphs]}.onnx`;
         names[part] = file;
         files.set(file, model);
       }
       known.set(identity, names);
     }
-    return { layer, ...names };
+    return { layer, heads, ...names };
   });
   const { fingerprint, scheme, calibration } = plan;
   const list = { reportVersion: 1, scheme: scheme.id, plan: fingerprint, layers };

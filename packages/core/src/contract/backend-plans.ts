@@ -98,6 +98,9 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('channel scale of keys', SCALED),
     planOf('chains of transforms', CHAINED),
     planOf('groups of a codec', CODED),
+    planOf('a head of its own', AFFINE, { queryHeads: 6, kvHeads: 3 }, [
+      { layers: [0], heads: [1], key: symmetric(8, 'full', 'channels', 32), value: F16 },
+    ]),
     planOf('short scales and tables', SHORT_SCALES),
   ];
 }
@@ -116,6 +119,15 @@ export function pointerPlans(): ContractPlan[] {
       value: symmetric(3, 'signmag', 'tokens', 32),
     }),
     planOf('pointer data, f16', { key: F16, value: F16 }),
+    planOf(
+      'pointer data, heads of their own',
+      { key: asymmetric(2, 'tokens', 32), value: asymmetric(2, 'channels', 32, window), sinks: 2 },
+      { queryHeads: 6, kvHeads: 3 },
+      [
+        { layers: [0], heads: [2], key: F16 },
+        { layers: [0], heads: [0, 2], value: symmetric(3, 'signmag', 'tokens', 32) },
+      ],
+    ),
   ];
 }
 
@@ -130,6 +142,7 @@ export function allPlans(): ContractPlan[] {
       ({ name, change, ...parts }) => planOf(name, parts, change),
     ),
     ...geometryPlans(),
+    ...headPlans(),
   ];
 }
 
@@ -191,6 +204,30 @@ function windowPlans(): ContractPlan[] {
     planOf('layers that stay f16', AFFINE, { layers: 3 }, [
       { layers: [0], key: F16 },
       { layers: [-1], key: asymmetric(8, 'tokens', 32), value: F16 },
+    ]),
+  ];
+}
+
+/** Heads of one layer stored in different ways: not neighbours, at different moments, and with values of their own. */
+function headPlans(): ContractPlan[] {
+  const geometry = { queryHeads: 8, kvHeads: 4 };
+  return [
+    planOf('heads of their own', MIXED, { ...geometry, layers: 2 }, [
+      { layers: [0], heads: [1, 3], key: asymmetric(4, 'tokens', 16) },
+      { layers: [0], heads: [3], value: F16 },
+      { layers: [-1], heads: [0], key: F16, value: F16 },
+    ]),
+    planOf(
+      'heads of their own behind a sliding window, packed after attention',
+      AFFINE,
+      { ...geometry, slidingWindow: { size: 37, sinks: 2 } },
+      [
+        { layers: [0], heads: [2], key: F16 },
+        { layers: [0], heads: [0, 1], value: symmetric(8, 'full', 'channels', 32) },
+      ],
+    ),
+    planOf('heads of their own, statistics of the sequence', SCALED, geometry, [
+      { layers: [0], heads: [3, 1], value: asymmetric(8, 'channels', 32) },
     ]),
   ];
 }

@@ -4,6 +4,7 @@
 
 import { LowbitKvError } from '../errors.js';
 import { f32ToF16 } from '../float16.js';
+import { type ModelLayer, modelLayers } from '../plan/model-layers.js';
 import { f16Tensor, type HostTensor } from '../tensor.js';
 import { createDraws } from '../testing/draws.js';
 import { ensureEqual, ensureRefused } from './check.js';
@@ -48,9 +49,7 @@ export function cornerTensor(corner: Corner, shape: readonly number[], seed: num
 
 async function runCorner(twin: Twin, corner: Corner): Promise<void> {
   const pair = twin.createPair();
-  const { kvHeads, keyHeadDim, valueHeadDim } = (
-    twin.plan.layers[0] as Twin['plan']['layers'][number]
-  ).geometry;
+  const { kvHeads, keyHeadDim, valueHeadDim } = (modelLayers(twin.plan)[0] as ModelLayer).geometry;
   const key = cornerTensor(corner, [TOKENS, kvHeads, keyHeadDim], 11);
   const value = cornerTensor(corner, [TOKENS, kvHeads, valueHeadDim], 12);
   try {

@@ -4,6 +4,7 @@
 import { createCalibration } from '../calibration.js';
 import { LowbitKvError } from '../errors.js';
 import type { Geometry } from '../geometry.js';
+import { modelLayers } from '../plan/model-layers.js';
 import { createPlan, type Plan } from '../plan/plan.js';
 import type { Calibration, Scheme } from '../scheme.js';
 import { type ContractCheck, check, ensure, ensureEqual } from './check.js';
@@ -133,7 +134,7 @@ async function checkGeometries(
     try {
       const plan = await planFor(geometry);
       ensureEqual((await planFor(geometry)).fingerprint, plan.fingerprint, 'plan fingerprint');
-      ensureEqual(plan.layers.length, geometry.layers, 'planned layers');
+      ensureEqual(modelLayers(plan).length, geometry.layers, 'planned layers');
       fitting++;
     } catch (error) {
       if (required || !isShapeRefusal(error)) throw error;

@@ -20,6 +20,7 @@ import {
 import { contents, ensureSameContents } from './contents.js';
 import { boundedScheme, errorBounds } from './group-bounds.js';
 import { CORNERS, cornerTensor } from './numeric-corners.js';
+import { placeOf } from './scheme-data.js';
 import {
   countsOf,
   decodedTensors,
@@ -56,7 +57,7 @@ export function valueChecks(
     ...Object.entries(CORNERS).map(([name, corner]) =>
       check(`corner: ${name}`, async () => {
         const source: RowSource = (tensor, layer, tokens) =>
-          cornerTensor(corner, [tokens, tensor.heads, tensor.headDim], 5 + layer)
+          cornerTensor(corner, [tokens, tensor.heads, tensor.headDim], 5 + placeOf(tensor, layer))
             .data as Uint16Array;
         await corners(await planOf(), source);
       }),
@@ -160,7 +161,7 @@ function gridRows(
   const { groups } = scheme;
   const vector = groups.along === 'vector' && groups.scope === 'head' ? tensor.headDim : width;
   const { values } = lcgGrid({
-    seed: 31 + layer,
+    seed: 31 + placeOf(tensor, layer),
     shape: [tokens - sinks, width],
     dtype: 'f16',
     levels: 2 * (top - lowest) + 1,

@@ -15,6 +15,7 @@ import type {
 } from '../scheme.js';
 import { parseCalibration, type SchemeData } from '../scheme-schema.js';
 import { checkTransformValues, type Refuse } from './calibrated-transforms.js';
+import type { HeadUnit } from './units.js';
 
 /** What a calibration has to fit. */
 export interface CalibrationTarget {
@@ -22,7 +23,8 @@ export interface CalibrationTarget {
   readonly fingerprint: string;
   /** One per layer. */
   readonly geometry: readonly LayerGeometry[];
-  readonly tensorScheme: (tensor: 'key' | 'value', layer: number) => TensorScheme;
+  /** The units of each layer. */
+  readonly units: readonly (readonly HeadUnit[])[];
 }
 
 /** The calibration of a plan; null when its scheme takes none. Throws CALIBRATION_MISSING or CALIBRATION_INVALID. */
@@ -59,9 +61,7 @@ export function resolveCalibration(
       `${layers} layers`,
     );
   for (const [layer, values] of calibration.layers.entries()) {
-    for (const tensor of ['key', 'value'] as const) {
-      const spec = target.tensorScheme(tensor, layer);
-      if (spec.bits === 16) continue;
+    for (const [tensor, spec] of tensorsOf(target.units[layer] ?? [])) {
       const refuseHere: Refuse = (part, value, valid, at = {}) =>
         refuse(`${tensor} ${part}`, value, valid, { layer, tensor, ...at });
       if (spec.outliers?.kind === 'bands') checkThresholds(values[tensor]?.thresholds, refuseHere);
@@ -73,6 +73,16 @@ export function resolveCalibration(
     }
   }
   return calibration;
+}
+
+/** The packed tensor schemes of a layer. */
+function tensorsOf(units: readonly HeadUnit[]): ['key' | 'value', QuantizedTensorScheme][] {
+  return units.flatMap((unit) =>
+    (['key', 'value'] as const).flatMap((tensor): ['key' | 'value', QuantizedTensorScheme][] => {
+      const spec = unit[tensor];
+      return spec.bits === 16 ? [] : [[tensor, spec]];
+    }),
+  );
 }
 
 function checkThresholds(bands: TensorCalibration['thresholds'], refuseHere: Refuse): void {

@@ -6,7 +6,7 @@ import type { GroupCodec } from '../codec.js';
 import { checkedCodecs, codecOf } from '../codec-rules.js';
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
-import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
+import { type Geometry, type LayerGeometry, resolveGeometry } from '../geometry.js';
 import { checkCount, checkOptions } from '../options.js';
 import type {
   Calibration,
@@ -18,6 +18,7 @@ import type {
 import { deepFreeze, type SchemeData, schemeDataOf } from '../scheme-schema.js';
 import { resolveCalibration, withCalibratedLevels } from './calibration.js';
 import { type BlockLayout, layoutBlock } from './layout.js';
+import { calibrationOfHeads, type HeadUnit, unitsOfLayers } from './units.js';
 
 /** Tokens of an f16 window page. */
 export const WINDOW_PAGE_TOKENS = 32;
@@ -37,6 +38,7 @@ export interface PlanOptions {
 export interface Plan {
   readonly planVersion: 1;
   readonly scheme: SchemeData;
+  /** Units, in the order of the layers of the model; `modelLayers` puts them together. */
   readonly layers: readonly LayerPlan[];
   readonly classes: readonly PageClass[];
   readonly calibration: Calibration | null;
@@ -47,8 +49,13 @@ export interface Plan {
   readonly fingerprint: string;
 }
 
+/** A unit: a layer, or the kv heads of one that share tensor schemes where overrides name single heads. */
 export interface LayerPlan {
+  /** Of the model. */
   readonly layer: number;
+  /** Kv heads of the model layer, rising. */
+  readonly heads: readonly number[];
+  /** Of the unit: its own kv heads, and the query heads that read them. */
   readonly geometry: LayerGeometry;
   readonly key: TensorPlan;
   readonly value: TensorPlan;
@@ -57,6 +64,8 @@ export interface LayerPlan {
 export interface TensorPlan {
   readonly tensor: 'key' | 'value';
   readonly heads: number;
+  /** Kv heads of the model layer, where these are only some of them. */
+  readonly headNumbers?: readonly number[];
   readonly headDim: number;
   /** Index into `Plan.classes`. */
   readonly class: number;
@@ -89,6 +98,7 @@ export interface PageClass {
   /** Nothing packs before this many tokens after the sinks exist; 0 when no statistics are taken. */
   readonly statisticsTokens: number;
   readonly slidingWindow: { readonly size: number; readonly sinks: number } | null;
+  /** Of the model: those with heads in this class. */
   readonly layers: readonly number[];
 }
 
@@ -103,25 +113,25 @@ export function createPlan(
   if (options.blockTokens !== undefined) checkCount('blockTokens', options.blockTokens, 1);
   const layerGeometry = resolveGeometry(geometry);
   const codecs = checkedCodecs((scheme as Scheme).codecs, options.codecs);
-  const tensorScheme = (tensor: 'key' | 'value', layer: number) =>
-    schemeOfLayer(data, tensor, layer, layerGeometry.length);
+  const units = unitsOfLayers(data, layerGeometry);
   const calibration = resolveCalibration(data, options.calibration, {
     fingerprint: schemeFingerprint(data),
     geometry: layerGeometry,
-    tensorScheme,
+    units,
   });
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
-  const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
+  const planTensor = (tensor: 'key' | 'value', layer: number, unit: HeadUnit): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
+    const heads = unit.heads.length;
     const calibrated = calibration?.layers[layer]?.[tensor];
-    const spec = withCalibratedLevels(tensorScheme(tensor, layer), calibrated);
+    const spec = withCalibratedLevels(unit[tensor], calibrated);
     const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
     const pageClass = classOf(data, tensor, spec, shape, options.blockTokens);
     const identity = JSON.stringify(pageClass);
     let index = classes.findIndex((entry) => entry.key === identity);
     if (index < 0) index = classes.push({ key: identity, value: { ...pageClass, layers: [] } }) - 1;
-    classes[index]?.value.layers.push(layer);
-    const heads = shape.kvHeads;
+    const members = classes[index]?.value.layers as number[];
+    if (members.at(-1) !== layer) members.push(layer);
     const layout =
       spec.bits === 16
         ? null
@@ -136,21 +146,30 @@ export function createPlan(
     return {
       tensor,
       heads,
+      ...(heads < shape.kvHeads ? { headNumbers: unit.heads } : {}),
       headDim,
       class: index,
       scheme: spec,
       layout,
-      calibration: calibrated ?? null,
+      calibration: calibrated === undefined ? null : calibrationOfHeads(calibrated, unit.heads),
       ...(codec === undefined ? {} : { codec }),
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
       statisticsPageBytes: measuredTransforms(spec) * heads * headDim * 2,
     };
   };
-  const layers = layerGeometry.map((shape, layer): LayerPlan => {
-    const key = planTensor('key', layer);
-    const rotary = rotaryOf(key.scheme, shape, layer);
-    return { layer, geometry: { ...shape, rotary }, key, value: planTensor('value', layer) };
-  });
+  const layers = layerGeometry.flatMap((shape, layer) =>
+    (units[layer] as readonly HeadUnit[]).map((unit): LayerPlan => {
+      const key = planTensor('key', layer, unit);
+      const rotary = rotaryOf(key.scheme, shape, layer);
+      return {
+        layer,
+        heads: unit.heads,
+        geometry: { ...geometryOfHeads(shape, unit.heads.length), rotary },
+        key,
+        value: planTensor('value', layer, unit),
+      };
+    }),
+  );
   for (const { layer, key, value } of layers) {
     checkSizes(key, layer);
     checkSizes(value, layer);
@@ -165,13 +184,18 @@ export function createPlan(
   const identity = {
     ...body,
     scheme: meaningOf(data),
-    // Plans without an embedding keep the fingerprints they had before there was one.
-    layers: layers.map((layer) => ({
+    // The heads of a whole layer are no news (those of a unit its tensors name), and plans without an embedding keep the
+    // fingerprints they had before there was one.
+    layers: layers.map(({ heads, ...layer }) => ({
       ...layer,
       geometry: { ...layer.geometry, rotary: layer.geometry.rotary ?? undefined },
     })),
   };
   return deepFreeze({ ...body, fingerprint: fingerprint(identity) });
+}
+
+function geometryOfHeads(shape: LayerGeometry, kvHeads: number): LayerGeometry {
+  return { ...shape, kvHeads, queryHeads: (shape.queryHeads / shape.kvHeads) * kvHeads };
 }
 
 /** The rotary embedding that attention applies to the keys of a layer; null when the caller has applied it. */
@@ -213,34 +237,6 @@ export function schemeFingerprint(scheme: Scheme | SchemeData): string {
 function meaningOf(scheme: SchemeData): Partial<SchemeData> {
   const { id, title, references, ...meaning } = scheme;
   return meaning;
-}
-
-function schemeOfLayer(
-  scheme: SchemeData,
-  tensor: 'key' | 'value',
-  layer: number,
-  layers: number,
-): TensorScheme {
-  let result = scheme[tensor];
-  for (const override of scheme.overrides ?? []) {
-    const replacement = override[tensor];
-    if (
-      replacement === undefined ||
-      !override.layers.map((n) => layerNumber(n, layers)).includes(layer)
-    )
-      continue;
-    if (override.heads !== undefined) {
-      throw new LowbitKvError('PLAN_REFUSED', {
-        message: 'overrides of single heads are not executed yet',
-        value: override.heads,
-        valid: 'overrides of whole layers',
-        next: 'Leave `heads` out of the override.',
-        where: { layer },
-      });
-    }
-    result = replacement;
-  }
-  return result;
 }
 
 function classOf(

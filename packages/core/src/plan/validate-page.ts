@@ -28,7 +28,12 @@ export function validatePage(
       value,
       valid,
       next: 'Export the block again; check that codes and parameters belong together and have the types of the plan.',
-      where: { tensor: plan.tensor, ...(layer === undefined ? {} : { layer }), ...place },
+      where: {
+        tensor: plan.tensor,
+        ...(layer === undefined ? {} : { layer }),
+        ...place,
+        ...(place.head === undefined ? {} : { head: plan.headNumbers?.[place.head] ?? place.head }),
+      },
     });
   };
   if (page.length !== layout.pageBytes)

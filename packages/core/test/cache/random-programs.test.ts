@@ -30,6 +30,7 @@ it(
       'failed steps',
       'truncations',
       'blocks compared',
+      'layers of several units compared',
       'attended before packing',
       'attended after packing',
       'committed attention',

@@ -147,6 +147,12 @@ const faults: [fault: string, backend: Backend, check: string, message: RegExp][
   ],
   ['restored pages lost', doctored.losesRestoredPages(), 'snapshot of one backend', /restored/],
   ['subnormals flushed', doctored.flushesSubnormals(), 'subnormals', /corner data|byte for byte/],
+  [
+    'heads stored apart taken for whole layers',
+    doctored.takesUnitsForLayers(),
+    'plan: heads of their own, statistics',
+    /nmse|log-sum-exp|shape|elements/,
+  ],
   ['bytes miscounted', doctored.miscountsBytes(), 'bytes: ', /allocatedBytes/],
   ['everything refused', doctored.refusesEverything(), 'executes at least one', /refuses all/],
   ['refused without a reason', doctored.refusesEverything([]), 'executes', /without a reason/],

@@ -7,6 +7,7 @@ import {
   type Geometry,
   type Plan,
   type Scheme,
+  type SchemeOverride,
   type TensorScheme,
   type Transform,
 } from '../../src/index.js';
@@ -137,6 +138,39 @@ const sliding = fc.option(
   { nil: null, freq: 3 },
 );
 
+const F16: TensorScheme = { bits: 16 };
+
+/** Such heads cannot be stored apart. */
+function sharesHeads(tensor: TensorScheme): boolean {
+  if (tensor.bits === 16) return false;
+  const { groups, transforms = [] } = tensor;
+  return (
+    (groups.along === 'vector' && groups.scope === 'allHeads') ||
+    transforms.some((step) => step.kind === 'tensorScale' && step.scope === 'sequence')
+  );
+}
+
+/** `base` is what the other heads have: keys of a layer come at one stage. */
+function headOverrideOf(
+  choice: {
+    readonly layer: number;
+    readonly head: number;
+    readonly key: TensorScheme | undefined;
+    readonly value: TensorScheme;
+  },
+  base: TensorScheme,
+): SchemeOverride {
+  const { layer, head, value } = choice;
+  const preRope = base.bits !== 16 && base.stage === 'pre-rope';
+  const key =
+    choice.key === undefined || !preRope
+      ? choice.key
+      : choice.key.bits === 16
+        ? undefined
+        : { ...choice.key, stage: base.stage as 'pre-rope' };
+  return { layers: [layer], heads: [head], value, ...(key === undefined ? {} : { key }) };
+}
+
 /** A plan, options and room for some tokens, sometimes too few. */
 export const setups: fc.Arbitrary<Setup> = fc
   .record({
@@ -146,6 +180,15 @@ export const setups: fc.Arbitrary<Setup> = fc
     valueTransforms: transformNames,
     statisticsTokens: fc.integer({ min: 1, max: 30 }),
     lastLayerF16: fc.boolean(),
+    headOverride: fc.option(
+      fc.record({
+        layer: fc.constantFrom(0, -1),
+        head: fc.nat(HEADS - 1),
+        key: fc.option(quantized, { nil: undefined }),
+        value: quantized,
+      }),
+      { nil: null, freq: 2 },
+    ),
     sinks: fc.integer({ min: 0, max: 5 }),
     packing: fc.constantFrom('before-attention', 'after-attention'),
     rotary,
@@ -168,7 +211,17 @@ export const setups: fc.Arbitrary<Setup> = fc
       packing: packing as Scheme['packing'],
       key,
       value,
-      ...(choice.lastLayerF16 ? { overrides: [{ layers: [-1], key: { bits: 16 } }] } : {}),
+      overrides: [
+        ...(choice.lastLayerF16 ? [{ layers: [-1], key: F16 }] : []),
+        ...(choice.headOverride === null || sharesHeads(key) || sharesHeads(value)
+          ? []
+          : [
+              headOverrideOf(
+                choice.headOverride,
+                choice.lastLayerF16 && choice.headOverride.layer === -1 ? F16 : key,
+              ),
+            ]),
+      ],
       calibration: inlineNeed([key, value]),
     };
     const geometry: Geometry = {

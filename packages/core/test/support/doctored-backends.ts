@@ -19,7 +19,10 @@ import {
 type StoreChange = (inner: BlockStore, plan: Plan) => Partial<BlockStore>;
 
 /** The reference backend with some methods of its stores replaced, or its stores made for another plan. */
-function doctored(change: StoreChange, planChange: (plan: Plan) => Plan = (plan) => plan): Backend {
+export function doctored(
+  change: StoreChange,
+  planChange: (plan: Plan) => Plan = (plan) => plan,
+): Backend {
   const reference = referenceBackend();
   return {
     ...reference,
@@ -97,6 +100,17 @@ export function binaryLogarithm(): Backend {
         for (const i of logSumExp?.keys() ?? []) (logSumExp as Float32Array)[i]! *= Math.LOG2E;
       }),
   }));
+}
+
+/** Where heads of a layer are stored apart, what belongs to one unit is done to the first of the layer. */
+export function takesUnitsForLayers(): Backend {
+  return doctored((inner, plan) => {
+    const first = (index: number) => {
+      const { layer } = plan.layers[index] as LayerPlan;
+      return plan.layers.findIndex((unit) => unit.layer === layer);
+    };
+    return { attend: (job) => inner.attend({ ...job, layer: first(job.layer) }) };
+  });
 }
 
 /** Every group that is not the first of its page gets the scale of the group before it. */
