@@ -88,7 +88,7 @@ function defaultId(options: z.infer<typeof optionsSchema>): string {
   const { bits, outliers, outlierShare, sinks, recent } = options;
   const parts = [`kvquant-${bits}bit`];
   if (outliers !== 1) parts.push(outliers === 0 ? 'dense' : `top${outliers}`);
-  if (outlierShare !== 0.01) parts.push(`share-${String(outlierShare).replace(/\W/g, 'p')}`);
+  if (outlierShare !== 0.01) parts.push(`share-${String(outlierShare).replace('.', 'p')}`);
   if (sinks !== 1) parts.push(`s${sinks}`);
   if (recent > 0) parts.push(`r${recent}`);
   return parts.join('-');

@@ -42,7 +42,7 @@ function bruteForce(points: WeightedPoints, count: number, fixed: readonly numbe
   return least;
 }
 
-describe.each([1, 2, 3, 4, 5, 6])('seven drawn points, seed %i', (seed) => {
+describe.each([1, 2, 3])('seven drawn points, seed %i', (seed) => {
   const drawn = lcgNormal({ seed, shape: [7], dtype: 'f32', std: 0.4 });
   const positions = [...drawn].map((x) => Math.min(Math.max(x, -1), 1)).sort((a, b) => a - b);
   const weights = [...lcgNormal({ seed: seed + 50, shape: [7], dtype: 'f32' })].map(
