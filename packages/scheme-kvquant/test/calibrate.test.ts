@@ -83,7 +83,10 @@ describe('levels', () => {
   test('are not for sinks', async () => {
     const options = { ...plain, sinks: 1 };
     const rest = [0, 1, 1, 2, 0.5, 2];
-    const [loud, none] = [[500, -800], [0, 0]].map((first) => [sample(0, 4, [...first, ...rest])]);
+    const [loud, none] = [
+      [500, -800],
+      [0, 0],
+    ].map((first) => [sample(0, 4, [...first, ...rest])]);
     expect(await calibrateOne(loud as never, options)).toEqual(
       await calibrateOne(none as never, options),
     );
@@ -114,7 +117,10 @@ test('neither a second run nor the order of layers changes a bit', async () => {
   const samples = [drawn(0, 1), drawn(1, 2), drawn(0, 3), drawn(1, 4)];
   const first = await measuredCalibration(kvquant3, samples);
   expect(await measuredCalibration(kvquant3, samples)).toEqual(first);
-  const turned = await measuredCalibration(kvquant3, [1, 0, 3, 2].map((i) => samples[i] as never));
+  const turned = await measuredCalibration(
+    kvquant3,
+    [1, 0, 3, 2].map((i) => samples[i] as never),
+  );
   expect(turned).toEqual(first);
   expect(first.layers.map(({ key }) => key?.levels?.length)).toEqual([8, 8]);
   expect(first.layers[0]).not.toEqual(first.layers[1]);
@@ -150,8 +156,8 @@ describe('refused samples', () => {
     ['NaN', [sample(0, 2, [1, Number.NaN, 3, 4])], 'NON_FINITE'],
     ['beyond f16', [sample(0, 2, [1, 2, 3, 4], [1, 65520, 3, 4])], 'NON_FINITE'],
   ])('%s', async (_name, samples, code) => {
-    await expect(
-      calibrateKvquant(sequence(samples), { ...plain, sinks: 1 }),
-    ).rejects.toMatchObject({ code });
+    await expect(calibrateKvquant(sequence(samples), { ...plain, sinks: 1 })).rejects.toMatchObject(
+      { code },
+    );
   });
 });

@@ -94,7 +94,7 @@ describe.each(presets)('$id', (scheme) => {
     ] as const) {
       const error = relativeRmse(decoded[tensor], original[tensor], width, tokens * width);
       expect(error).toBeLessThan(limit);
-      expect(error).toBeGreaterThan(limit / 2);
+      expect(error).toBeGreaterThan(limit / 2.5);
       expect(decoded[tensor].subarray(0, width)).toEqual(original[tensor].subarray(0, width));
     }
     const row = { packed: tokens - 1, tail: 0, sinks: 1 };
@@ -133,7 +133,11 @@ test('bits per element: codes, two f16 of a value vector, three bytes of each ou
       const { key, value } = bitsPerElement(plan);
       const sparse = (24 * count) / headDim;
       expect(key).toMatchObject({ codes: bits, parameters: 0, outlierEntries: sparse });
-      expect(value).toMatchObject({ codes: bits, parameters: 32 / headDim, outlierEntries: sparse });
+      expect(value).toMatchObject({
+        codes: bits,
+        parameters: 32 / headDim,
+        outlierEntries: sparse,
+      });
       expect(key.total).toBe(bits + sparse);
       expect(value.total).toBe(bits + 32 / headDim + sparse);
       expect(paperBitsPerElement(scheme.key, shape)).toBe(key.total);
@@ -144,7 +148,10 @@ test('bits per element: codes, two f16 of a value vector, three bytes of each ou
 test('a model without its rotary embedding, and more outliers than channels, are refused', () => {
   const geometry = { layers: 1, queryHeads: 1, kvHeads: 1, keyHeadDim: 64, valueHeadDim: 64 };
   expect(() => createPlan(kvquant2, geometry, { calibration: handmade(kvquant2, 64) })).toThrow(
-    expect.objectContaining({ code: 'GEOMETRY_INVALID', message: expect.stringContaining('rotary') }),
+    expect.objectContaining({
+      code: 'GEOMETRY_INVALID',
+      message: expect.stringContaining('rotary'),
+    }),
   );
   const many = kvquant({ bits: 2, outliers: 65 });
   const calibration = handmade(many, 64);
