@@ -79,6 +79,15 @@ const geometry = fc.record({
   softCap: fc.option(fc.constantFrom(1, 8, 30)),
 });
 
+/** A rotary embedding for keys that are cached before it. */
+const preRope = fc.option(
+  fc.record({
+    pairs: fc.constantFrom('halves' as const, 'adjacent' as const),
+    base: fc.constantFrom(100, 10_000),
+    dimensions: fc.constantFrom(2, 20, 32),
+  }),
+);
+
 type Action =
   | { readonly kind: 'step'; readonly tokens: readonly [number, number] }
   | { readonly kind: 'fork' }
@@ -112,10 +121,13 @@ describe('random histories', () => {
         fc.integer({ min: 0, max: 6 }),
         fc.constantFrom('before-attention' as const, 'after-attention' as const),
         geometry,
+        preRope,
         fc.array(action, { minLength: 2, maxLength: 8 }),
-        async (keys, values, chains, sinks, packing, shape, actions) => {
+        async (keys, values, chains, sinks, packing, shape, rotary, actions) => {
           const { group, window, softCap, ...rest } = shape;
-          const key = withTransforms(keys, chains[0], shape.keyHeadDim);
+          const transformedKeys = withTransforms(keys, chains[0], shape.keyHeadDim);
+          const key: QuantizedTensorScheme =
+            rotary === null ? transformedKeys : { ...transformedKeys, stage: 'pre-rope' };
           const value = withTransforms(values, chains[1], shape.valueHeadDim);
           const twin = await createTwin(
             scheme({ key, value, sinks, packing }),
@@ -124,6 +136,7 @@ describe('random histories', () => {
               queryHeads: rest.kvHeads * group,
               ...(window === null ? {} : { slidingWindow: window }),
               ...(softCap === null ? {} : { softCap }),
+              ...(rotary === null ? {} : { rotary }),
             },
             { blockTokens: 32, tokens: 400, sequences: 6, rollback: window === null ? 0 : 12 },
           );
@@ -148,5 +161,5 @@ describe('random histories', () => {
       ),
       { numRuns: RUNS, seed: 20240607 },
     );
-  });
+  }, 120_000);
 });

@@ -51,6 +51,7 @@ export class Operations {
   /** To the nearest integer, ties to even. */
   round = (a: Value) => this.graph.node('Round', a.type, [a]);
   squareRoot = (a: Value) => this.graph.node('Sqrt', a.type, [a]);
+  sine = (a: Value) => this.graph.node('Sin', a.type, [a]);
   exponential = (a: Value) => this.graph.node('Exp', a.type, [a]);
   logarithm = (a: Value) => this.graph.node('Log', a.type, [a]);
   tangentHyperbolic = (a: Value) => this.graph.node('Tanh', a.type, [a]);

@@ -3,20 +3,18 @@
  */
 import {
   bitsPerElement,
-  type Calibration,
   createPlan,
   type ElementBits,
   type Geometry,
   LowbitKvError,
   type Plan,
   paperBitsPerElement,
-  resolveGeometry,
   type Scheme,
   schemeFingerprint,
-  type TensorCalibration,
   type TensorScheme,
 } from '@lowbit-kv/core';
 import type { NamedScheme } from './builtin-schemes.js';
+import { placeholderCalibration } from './placeholder-calibration.js';
 
 /** The geometry that `schemes` lays blocks out for: one layer, 8 kv heads of 128 channels. */
 export const LISTED_GEOMETRY = {
@@ -25,7 +23,6 @@ export const LISTED_GEOMETRY = {
   kvHeads: 8,
   keyHeadDim: 128,
   valueHeadDim: 128,
-  rotary: { pairs: 'halves' },
 } as const satisfies Geometry;
 
 export interface SchemeSummary {
@@ -93,37 +90,11 @@ function measure(scheme: Scheme, geometry: Geometry) {
   }
 }
 
-/** A plan whose calibrated values mean nothing. */
+/** A plan whose calibrated values and rotary embedding mean nothing. */
 export function planForSizes(scheme: Scheme, geometry: Geometry): Plan {
-  const calibration = placeholderCalibration(scheme, geometry);
-  return createPlan(scheme, geometry, calibration === null ? {} : { calibration });
-}
-
-/** Sizes do not depend on calibrated values, but a plan does not exist without them. */
-function placeholderCalibration(scheme: Scheme, geometry: Geometry): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') return null;
-  return {
-    specVersion: 1,
-    scheme: schemeFingerprint(scheme),
-    provenance: { purpose: 'sizes only' },
-    layers: resolveGeometry(geometry).map(({ kvHeads, keyHeadDim, valueHeadDim }) => ({
-      key: placeholderValues(kvHeads, keyHeadDim),
-      value: placeholderValues(kvHeads, valueHeadDim),
-    })),
-  };
-}
-
-function placeholderValues(kvHeads: number, headDim: number): TensorCalibration {
-  const perChannel = (of: (channel: number) => number) =>
-    Array.from({ length: kvHeads }, () => Array.from({ length: headDim }, (_, c) => of(c)));
-  return {
-    thresholds: { outerLow: -2, innerLow: -1, innerHigh: 1, outerHigh: 2 },
-    levels: [0, 1],
-    tensorFactor: 1,
-    channelFactors: perChannel(() => 1),
-    channelMeans: perChannel(() => 0),
-    channelOrder: perChannel((channel) => channel),
-  };
+  const complete: Geometry = { rotary: { pairs: 'halves' }, ...geometry };
+  const calibration = placeholderCalibration(scheme, complete);
+  return createPlan(scheme, complete, calibration === null ? {} : { calibration });
 }
 
 function describeTensor(

@@ -210,7 +210,7 @@ function rotaryOf(
     message: 'keys cached before the rotary embedding need to know the embedding',
     value: rotary,
     valid: '`rotary` with its pairs and its base or frequencies',
-    next: 'Add `rotary` to the geometry, or use a scheme that caches rotated keys.',
+    next: 'Add `rotary` to the geometry, or use a scheme that caches keys after the rotary embedding.',
     where: { layer, field: 'rotary' },
   });
 }

@@ -2,6 +2,7 @@
  * Reads the vector files of fixtures.
  */
 import { readFileSync } from 'node:fs';
+import type { RotaryEmbedding } from '../../src/geometry.js';
 import type { BandThresholds } from '../../src/law/bands.js';
 import type {
   QuantizedTensorScheme,
@@ -76,6 +77,11 @@ export const lawVectors = read('law-vectors.json') as {
   }[];
   readonly rotationSigns: readonly { seed: number; signs: readonly number[] }[];
   readonly tensorScale: readonly { largest: number; maximum: string; reciprocal: string }[];
+  readonly rotary: readonly (RotaryEmbedding & {
+    position: number;
+    key: readonly number[];
+    rotated: readonly number[];
+  })[];
   readonly transforms: readonly {
     name: string;
     headDim: number;
