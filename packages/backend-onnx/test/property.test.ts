@@ -112,7 +112,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 );
 
 describe('random histories', () => {
-  it('agree with the reference', { timeout: 120_000 }, async () => {
+  it('agree with the reference', async () => {
     await fc.assert(
       fc.asyncProperty(
         windowed,
