@@ -21,12 +21,18 @@ const configuration = `export default {
   test: {
     root: 'packages/core',
     include: ['test/**/*.test.ts'],
+    setupFiles: ['mutation-setup.mjs'],
     testTimeout: 120_000,
     isolate: false,
     maxWorkers: 1,
     fileParallelism: false,
   },
 };
+`;
+
+// That a property fails is enough; the smallest example of it would take minutes.
+const setup = `import fc from 'fast-check';
+fc.configureGlobal({ endOnFailure: true });
 `;
 
 /** Copies what git would (so no build output) into a new folder, with the packages that are installed here. */
@@ -50,5 +56,6 @@ export function makeScratch(): { root: string; remove: () => void } {
     verbatimSymlinks: true,
   });
   writeFileSync(join(root, 'vitest.config.mjs'), configuration);
+  writeFileSync(join(root, 'packages/core/mutation-setup.mjs'), setup);
   return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
 }

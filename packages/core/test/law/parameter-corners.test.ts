@@ -1,7 +1,8 @@
 // Corners of the stored parameters where two implementations could drift apart.
 import { describe, expect, it } from 'vitest';
-import { decodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
+import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
 import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
+import { asymmetricKernel } from '../../src/law/asymmetric-f16.js';
 import { type BandThresholds, emptyBandParameters, quantizeBands } from '../../src/law/bands.js';
 import { lcgNormal } from '../../src/testing/normal.js';
 
@@ -36,6 +37,31 @@ describe('asymmetric parameters', () => {
     expect(roundToF16(constant)).toBeLessThan(constant);
     expect(f16ToF32(asymmetric([constant, constant], 4).scale)).toBe(2 ** -14);
   });
+
+  it('rounds a difference to f32 before it is divided', () => {
+    // 2.5 + 2^-24 is the tie 2.5 in f32, and above it in double precision.
+    expect(asymmetric([-(2 ** -24), 3, 2.5, 0]).codes).toEqual([0, 3, 2, 0]);
+  });
+
+  it.each([
+    [2, -0.0019521713256835938, 15.8359375, 17736],
+    [2, -0.12493896484375, 899.5, 23728],
+    [4, -32.96875, 1130, 21721],
+    [4, -0.005950927734375, 1.40625, 11783],
+  ] as const)(
+    'multiplies a range with a reciprocal in f32, also on the fast path (%i bits, %d to %d)',
+    (bits, low, high, scale) => {
+      // With 1 / 3 or 1 / 15 in double precision each of these scales is one f16 step smaller.
+      const values = [low, high, low, high];
+      expect(asymmetric(values, bits).scale).toBe(scale);
+      const kernel = asymmetricKernel();
+      const tokens = encodeF16(Float32Array.from(values));
+      const place = { heads: 1, headDim: 4, first: 0, count: 1, head: 0, channelMajor: false };
+      kernel.load({ tokens, ...place });
+      expect(kernel.measure(1, 4, bits)).toBe(true);
+      expect(kernel.scales[0]).toBe(scale);
+    },
+  );
 });
 
 describe('band parameters', () => {

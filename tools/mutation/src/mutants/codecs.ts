@@ -1,11 +1,11 @@
 // Mutants of the pages' side of the law: packing, parameters in a page, decoding, transforms, statistics, codecs.
 import type { Target } from '../mutant.js';
 
-const pageTests = ['law/pages.test.ts', 'law/law-vectors.test.ts', 'law/properties.test.ts'];
+const pageTests = ['law/law-vectors.test.ts', 'law/properties.test.ts', 'law/pages.test.ts'];
 const transformTests = [
+  'plan/calibrated-transforms.test.ts',
   'law/transforms.test.ts',
   'law/law-vectors.test.ts',
-  'plan/calibrated-transforms.test.ts',
 ];
 
 export const codecTargets: readonly Target[] = [

@@ -1,7 +1,7 @@
 // Mutants of the planner: layouts, sizes, accounting, and the checks of pages from outside.
 import type { Target } from '../mutant.js';
 
-const layoutTests = ['plan/layout.test.ts', 'plan/accounting.test.ts', 'documents.test.ts'];
+const layoutTests = ['documents.test.ts', 'plan/layout.test.ts', 'plan/accounting.test.ts'];
 const pageTests = ['plan/validate-page.test.ts', 'law/pages.test.ts', 'cache/snapshot.test.ts'];
 
 export const plannerTargets: readonly Target[] = [
@@ -97,7 +97,7 @@ export const plannerTargets: readonly Target[] = [
   },
   {
     file: 'plan/accounting.ts',
-    tests: ['plan/accounting.test.ts', 'cases/long-memory-accounting.test.ts'],
+    tests: ['plan/accounting.test.ts'],
     mutants: [
       {
         kind: 'bound',
