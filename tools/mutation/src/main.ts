@@ -1,4 +1,4 @@
-// `pnpm mutate [text ...]`: every mutant, or those whose file, kind or text contains one of the texts.
+// `pnpm mutate [text ...]`: every mutant, or those that have every text in their file, kind or source text.
 
 import { mutate, readSource, testFolder } from './mutant.js';
 import { type Outcome, outcomeOf } from './outcomes.js';
@@ -34,6 +34,8 @@ try {
     const place = `${index + 1}/${chosen.length} ${target.file} ${mutant.kind}`;
     console.log(`${verdict} ${outcome.seconds.toFixed(1)} s ${place}: ${mutant.why}`);
   }
+  // A mutant that stayed behind would have killed those after it.
+  await checkUnbroken();
 } finally {
   suite.stop();
   scratch.remove();
@@ -48,7 +50,7 @@ if (found.length > 0) process.exitCode = 1;
 async function checkUnbroken(): Promise<number> {
   const likely = new Set(chosen.flatMap(({ target }) => target.tests));
   const files = [...likely].map((test) => `${testFolder}/${test}`);
-  const answer = await suite.run({ changed: [], files }, limits.whole);
+  const answer = await suite.run(files, limits.whole);
   const failed = answer === null ? 'timeout' : (answer.failed ?? answer.errors[0]);
   if (failed !== undefined && failed !== null)
     throw new Error(`a test fails without a mutant: ${failed}`);

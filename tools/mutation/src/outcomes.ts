@@ -1,6 +1,4 @@
 // Breaks the scratch copy by one mutant after another, and asks the tests.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   type Mutant,
   mutate,
@@ -39,11 +37,11 @@ export async function outcomeOf(
   const path = `${sourceFolder}/${target.file}`;
   const broken = mutate(source, mutant, target.file);
   const ask = async (files: readonly string[] | 'all', limit: number): Promise<string | null> => {
-    const answer = await suite.run({ changed: [path], files }, limit);
+    const answer = await suite.run(files, limit);
     if (answer === null) return 'timeout';
     return answer.failed ?? answer.errors[0] ?? null;
   };
-  writeFileSync(join(root, path), broken);
+  suite.write(path, broken);
   try {
     const likely = target.tests.map((test) => `${testFolder}/${test}`);
     const first = await ask(likely, limits.likely);
@@ -51,6 +49,6 @@ export async function outcomeOf(
     const seconds = (performance.now() - start) / 1000;
     return { ...mutant, file: target.file, killedBy, wholeSuite: first === null, seconds };
   } finally {
-    writeFileSync(join(root, path), source);
+    suite.write(path, source);
   }
 }

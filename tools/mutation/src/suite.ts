@@ -1,9 +1,12 @@
 // Core's tests in a scratch copy, run by a child process that can be stopped when a mutant never ends.
 import { type ChildProcess, fork } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Paths from the root of the scratch copy. */
 export interface Request {
+  /** Sources that are not as they were at the request before. */
   readonly changed: readonly string[];
   readonly files: readonly string[] | 'all';
 }
@@ -23,16 +26,24 @@ const sessionFile = fileURLToPath(new URL('./session.ts', import.meta.url));
 export class Suite {
   readonly #root: string;
   #child: ChildProcess | null = null;
+  readonly #changed = new Set<string>();
 
   constructor(root: string) {
     this.#root = root;
   }
 
+  /** Replaces a file of the scratch copy for the runs to come. */
+  write(file: string, text: string): void {
+    writeFileSync(join(this.#root, file), text);
+    this.#changed.add(file);
+  }
+
   /** Runs test files until one test fails. Null when that takes longer than `limit` seconds. */
-  async run(request: Request, limit: number): Promise<Answer | null> {
+  async run(files: Request['files'], limit: number): Promise<Answer | null> {
     if (this.#child === null) await this.#start();
     const child = this.#child as ChildProcess;
-    child.send(request);
+    child.send({ changed: [...this.#changed], files } satisfies Request);
+    this.#changed.clear();
     const answer = await nextAnswer(child, limit);
     if (answer === null) this.stop();
     return answer;

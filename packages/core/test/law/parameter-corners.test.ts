@@ -42,6 +42,17 @@ describe('asymmetric parameters', () => {
     // 2.5 + 2^-24 is the tie 2.5 in f32, and above it in double precision.
     expect(asymmetric([-(2 ** -24), 3, 2.5, 0]).codes).toEqual([0, 3, 2, 0]);
   });
+});
+
+describe('the fast path of f16 groups', () => {
+  /** One group of four values. */
+  function measured(values: readonly number[], bits: 2 | 4) {
+    const kernel = asymmetricKernel();
+    const tokens = encodeF16(Float32Array.from(values));
+    const place = { heads: 1, headDim: 4, first: 0, count: 1, head: 0, channelMajor: false };
+    kernel.load({ tokens, ...place });
+    return { kernel, finite: kernel.measure(1, 4, bits) };
+  }
 
   it.each([
     [2, -0.0019521713256835938, 15.8359375, 17736],
@@ -49,19 +60,45 @@ describe('asymmetric parameters', () => {
     [4, -32.96875, 1130, 21721],
     [4, -0.005950927734375, 1.40625, 11783],
   ] as const)(
-    'multiplies a range with a reciprocal in f32, also on the fast path (%i bits, %d to %d)',
+    'multiplies ranges with a reciprocal in f32: %i bits, %d to %d',
     (bits, low, high, scale) => {
-      // With 1 / 3 or 1 / 15 in double precision each of these scales is one f16 step smaller.
+      // With 1/3 or 1/15 in double precision each of these scales is one f16 step smaller.
       const values = [low, high, low, high];
       expect(asymmetric(values, bits).scale).toBe(scale);
-      const kernel = asymmetricKernel();
-      const tokens = encodeF16(Float32Array.from(values));
-      const place = { heads: 1, headDim: 4, first: 0, count: 1, head: 0, channelMajor: false };
-      kernel.load({ tokens, ...place });
-      expect(kernel.measure(1, 4, bits)).toBe(true);
+      const { kernel, finite } = measured(values, bits);
+      expect(finite).toBe(true);
       expect(kernel.scales[0]).toBe(scale);
     },
   );
+
+  it('sees a tie where the product with an inexact 1 / scale falls beside it', () => {
+    // 8.1640625 is 7.5 steps of 1.1552734375 above the minimum.
+    const values = [8.1640625, -0.50048828125, 16.828125, 0];
+    expect(asymmetric(values, 4).codes).toEqual([8, 0, 15, 0]);
+    for (let turn = 0; turn < 4; turn++) {
+      const turned = [...values.slice(turn), ...values.slice(0, turn)];
+      const { kernel } = measured(turned, 4);
+      const page = new Uint8Array(2);
+      kernel.pack(1, 4, 4, page, 0, 2);
+      expect([...page].flatMap((byte) => [byte & 15, byte >> 4])).toEqual(
+        asymmetric(turned, 4).codes,
+      );
+    }
+  });
+
+  it.each([
+    [65504, true],
+    [-65504, true],
+    [Number.POSITIVE_INFINITY, false],
+    [Number.NEGATIVE_INFINITY, false],
+    [Number.NaN, false],
+  ])('takes groups with %d: %s', (value, taken) => {
+    for (const at of [0, 1]) {
+      const values = [0, 1, 2, 3];
+      values[at] = value;
+      expect(measured(values, 4).finite).toBe(taken);
+    }
+  });
 });
 
 describe('band parameters', () => {

@@ -13,6 +13,7 @@ export const quantizerTargets: readonly Target[] = [
   {
     file: 'law/asymmetric-f16.ts',
     tests: [
+      'law/parameter-corners.test.ts',
       'law/spec-vectors.test.ts',
       'law/law-vectors.test.ts',
       'law/properties.test.ts',
