@@ -1,6 +1,12 @@
 // Runs as a child process in a scratch copy: keeps one vitest, and runs test files whenever it is asked to.
 import { join } from 'node:path';
-import { BaseSequencer, createVitest, type TestModule, type TestSpecification } from 'vitest/node';
+import {
+  BaseSequencer,
+  createVitest,
+  type Reporter,
+  type TestModule,
+  type TestSpecification,
+} from 'vitest/node';
 import type { Answer, Request } from './suite.js';
 
 /** Keeps the order in which files were asked for. */
@@ -11,11 +17,29 @@ class GivenOrder extends BaseSequencer {
 }
 
 const root = process.cwd();
+/** Of the run in progress: what vitest remembers of earlier runs does not count. */
+let answer: { -readonly [Key in keyof Answer]: Answer[Key] } = emptyAnswer();
+
+const collector: Reporter = {
+  onTestCaseResult(test) {
+    const { state } = test.result();
+    if (state === 'passed') answer.passed++;
+    if (state === 'failed') answer.failed ??= `${nameOf(test.module)}: ${test.fullName}`;
+  },
+  onTestModuleEnd(module) {
+    const suites = [...module.children.allSuites()];
+    const [error] = [...module.errors(), ...suites.flatMap((suite) => suite.errors())];
+    if (error !== undefined) answer.failed ??= `${nameOf(module)}: ${error.message.split('\n')[0]}`;
+    const seconds = module.diagnostic().duration / 1000;
+    answer.files = [...answer.files, { file: nameOf(module), seconds }];
+  },
+};
+
 const vitest = await createVitest('test', {
   config: join(root, 'vitest.config.mjs'),
   watch: false,
   bail: 1,
-  reporters: [{}],
+  reporters: [collector],
   sequence: { sequencer: GivenOrder },
 });
 await vitest.standalone();
@@ -23,49 +47,23 @@ const specifications = await vitest.globTestSpecifications();
 
 process.on('message', async ({ changed, files }: Request) => {
   for (const file of changed) vitest.invalidateFile(join(root, file));
-  const wanted =
-    files === 'all'
-      ? specifications
-      : files.map((file) => {
-          const found = specifications.find(({ moduleId }) => moduleId === join(root, file));
-          if (found === undefined) throw new Error(`no such test file: ${file}`);
-          return found;
-        });
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([...wanted]);
-  send({
-    failed: firstFailure(testModules),
-    errors: unhandledErrors.map(String),
-    ...counts(testModules),
-  });
+  answer = emptyAnswer();
+  const wanted = files === 'all' ? [...specifications] : files.map(specificationOf);
+  const { unhandledErrors } = await vitest.runTestSpecifications(wanted);
+  process.send?.({ ...answer, errors: unhandledErrors.map(String) });
 });
-send({ failed: null, errors: [], passed: 0, files: [] });
+process.send?.(answer);
 
-function send(answer: Answer): void {
-  process.send?.(answer);
+function emptyAnswer(): Answer {
+  return { failed: null, errors: [], passed: 0, files: [] };
 }
 
-/** The name of the first test that failed, or of a file that could not be loaded. */
-function firstFailure(modules: readonly TestModule[]): string | null {
-  for (const module of modules) {
-    const file = module.moduleId.slice(root.length + 1);
-    for (const test of module.children.allTests('failed')) return `${file}: ${test.fullName}`;
-    const [error] = [
-      ...module.errors(),
-      ...[...module.children.allSuites()].flatMap((s) => s.errors()),
-    ];
-    if (error !== undefined) return `${file}: ${error.message.split('\n')[0]}`;
-  }
-  return null;
+function nameOf(module: TestModule): string {
+  return module.moduleId.slice(root.length + 1);
 }
 
-function counts(modules: readonly TestModule[]): Pick<Answer, 'passed' | 'files'> {
-  const passed = modules.reduce(
-    (sum, { children }) => sum + [...children.allTests('passed')].length,
-    0,
-  );
-  const files = modules.map((module) => ({
-    file: module.moduleId.slice(root.length + 1),
-    seconds: module.diagnostic().duration / 1000,
-  }));
-  return { passed, files };
+function specificationOf(file: string): TestSpecification {
+  const found = specifications.find(({ moduleId }) => moduleId === join(root, file));
+  if (found === undefined) throw new Error(`no such test file: ${file}`);
+  return found;
 }

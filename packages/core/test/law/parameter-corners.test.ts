@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
 import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
 import { asymmetricKernel } from '../../src/law/asymmetric-f16.js';
-import { type BandThresholds, emptyBandParameters, quantizeBands } from '../../src/law/bands.js';
+import {
+  type BandThresholds,
+  decodeShifted,
+  emptyBandParameters,
+  quantizeBands,
+} from '../../src/law/bands.js';
 import { lcgNormal } from '../../src/testing/normal.js';
 
 function asymmetric(values: number[], bits = 2) {
@@ -102,6 +107,32 @@ describe('the fast path of f16 groups', () => {
 });
 
 describe('band parameters', () => {
+  function banded(values: readonly number[], edges: BandThresholds) {
+    const nibbles = new Uint8Array(values.length);
+    const [bands, fifthBits] = [nibbles.slice(), nibbles.slice()];
+    const parameters = emptyBandParameters();
+    const vector = Float32Array.from(values);
+    quantizeBands(vector, edges, 'uniform', nibbles, bands, fifthBits, parameters);
+    return { nibbles: [...nibbles], parameters };
+  }
+
+  it('raise a step that leaves the high side of the middle no code at or above zero', () => {
+    const edges = { outerLow: -1.75, outerHigh: 1.5, innerLow: -0.125, innerHigh: 0.125 };
+    const { nibbles, parameters } = banded([-0.1259765625, 0.125], edges);
+    expect(nibbles).toEqual([0, 15]);
+    const [minimum, step] = [f16ToF32(parameters.middleMinimum), f16ToF32(parameters.middleStep)];
+    // The nearest f16 step is the one before: 15 of it end just below zero.
+    expect(minimum + 15 * f16ToF32(parameters.middleStep - 1)).toBeLessThan(0);
+    expect(decodeShifted(15, minimum, step, edges)).toBeGreaterThanOrEqual(0.125);
+  });
+
+  it('rounds the codes of a band half to even', () => {
+    const edges = { outerLow: -1, outerHigh: 1, innerLow: -0.5, innerHigh: 0.5 };
+    const { nibbles, parameters } = banded([1, 16, 1.5, 2.5, 3.5, -4.5], edges);
+    expect(f16ToF32(parameters.outerStep)).toBe(1);
+    expect(nibbles).toEqual([0, 15, 0, 2, 2, 4]);
+  });
+
   it('never stores a negative step, also for a single outer element of an outlier channel', () => {
     const tokens = 300;
     const dim = 64;

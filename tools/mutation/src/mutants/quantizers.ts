@@ -222,7 +222,12 @@ export const quantizerTargets: readonly Target[] = [
   },
   {
     file: 'law/bands.ts',
-    tests: ['law/spec-vectors.test.ts', 'law/law-vectors.test.ts', 'law/properties.test.ts'],
+    tests: [
+      'law/parameter-corners.test.ts',
+      'law/spec-vectors.test.ts',
+      'law/law-vectors.test.ts',
+      'law/properties.test.ts',
+    ],
     mutants: [
       {
         kind: 'bound',
