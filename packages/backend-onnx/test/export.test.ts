@@ -9,6 +9,7 @@ import {
   createPlan,
   f16Tensor,
   f32Tensor,
+  type Geometry,
   LowbitKvError,
   type OutlierBands,
   type Plan,
@@ -21,19 +22,26 @@ import { ModelProtoSchema } from 'onnx-buf';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme, symmetric } from './support/schemes.js';
-import { channelMean, channelScale, HADAMARD, transformed } from './support/transforms.js';
+import {
+  channelMean,
+  channelScale,
+  HADAMARD,
+  rotation,
+  transformed,
+} from './support/transforms.js';
 
 const HEADS = 2;
 const QUERY_HEADS = 6;
 const DIM = 64;
 
-function planOf(target: Scheme): Plan {
+function planOf(target: Scheme, change: Partial<Geometry> = {}): Plan {
   const geometry = {
     layers: 1,
     queryHeads: QUERY_HEADS,
     kvHeads: HEADS,
     keyHeadDim: DIM,
     valueHeadDim: DIM,
+    ...change,
   };
   const calibration = calibrationFor(target, geometry);
   return createPlan(target, geometry, {
@@ -50,8 +58,12 @@ interface Filled {
   readonly value: Uint16Array;
 }
 
-async function fill(target: Scheme, tokens: number): Promise<Filled> {
-  const plan = planOf(target);
+async function fill(
+  target: Scheme,
+  tokens: number,
+  change: Partial<Geometry> = {},
+): Promise<Filled> {
+  const plan = planOf(target, change);
   const cache = await createCache(plan, referenceBackend(), {
     capacity: { tokens, sequences: 1 },
   });
@@ -212,6 +224,19 @@ describe('attention file', () => {
       key_statistics: key,
       value_statistics: value,
     });
+    expect(nmse(actual, await expectedOutput(filled, query))).toBeLessThanOrEqual(
+      ONNX_ATTENTION_OUTPUT.value,
+    );
+  });
+
+  it('keys before the rotary embedding are turned by the file', async () => {
+    const key = transformed(asymmetric(4, 'tokens', 32), rotation(5));
+    const filled = await fill(
+      scheme({ key: { ...key, stage: 'pre-rope' }, value: asymmetric(4, 'channels', 32) }),
+      77,
+      { rotary: { pairs: 'adjacent', dimensions: 48 } },
+    );
+    const actual = await plainAttention(filled, query, {});
     expect(nmse(actual, await expectedOutput(filled, query))).toBeLessThanOrEqual(
       ONNX_ATTENTION_OUTPUT.value,
     );

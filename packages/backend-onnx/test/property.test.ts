@@ -5,11 +5,11 @@ import type { QuantizedTensorScheme, Transform } from '@lowbit-kv/core';
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
 import { tables, withTypes } from './support/codes.js';
-import { asymmetric, bands, hybrid, scheme, symmetric } from './support/schemes.js';
+import { asymmetric, bands, hybrid, scheme, symmetric, withTop } from './support/schemes.js';
 import { transformChain, transformed } from './support/transforms.js';
 import { createTwin, type Pair } from './support/twin.js';
 
-const RUNS = 60;
+const RUNS = 50;
 
 const along = fc.constantFrom('tokens' as const, 'channels' as const);
 const size = fc.constantFrom(8, 16, 32);
@@ -42,18 +42,20 @@ const quantized: fc.Arbitrary<QuantizedTensorScheme> = fc.oneof(
   tables,
 );
 
-/** Any types of parameters, any recent window, and a flush of whole groups. */
+/** Any types of parameters, some outliers, any recent window, and a flush of whole groups. */
 const windowed = fc
   .tuple(
     quantized,
     fc.integer({ min: 0, max: 20 }),
     fc.integer({ min: 1, max: 2 }),
     fc.option(fc.nat()),
+    fc.option(fc.integer({ min: 1, max: 6 }), { freq: 2 }),
   )
-  .map(([tensor, recent, times, types]) => ({
-    ...(types === null ? tensor : withTypes(tensor, types)),
-    window: { recent, flush: tensor.window.flush * times },
-  }));
+  .map(([tensor, recent, times, types, top]) => {
+    const typed = types === null ? tensor : withTypes(tensor, types);
+    const sparse = top === null || typed.outliers !== undefined ? typed : withTop(typed, top);
+    return { ...sparse, window: { recent, flush: tensor.window.flush * times } };
+  });
 
 /** A rotation needs a power of two of channels. */
 function withTransforms(
@@ -76,6 +78,15 @@ const geometry = fc.record({
   ),
   softCap: fc.option(fc.constantFrom(1, 8, 30)),
 });
+
+/** A rotary embedding for keys that are cached before it. */
+const preRope = fc.option(
+  fc.record({
+    pairs: fc.constantFrom('halves' as const, 'adjacent' as const),
+    base: fc.constantFrom(100, 10_000),
+    dimensions: fc.constantFrom(2, 20, 32),
+  }),
+);
 
 type Action =
   | { readonly kind: 'step'; readonly tokens: readonly [number, number] }
@@ -110,10 +121,13 @@ describe('random histories', () => {
         fc.integer({ min: 0, max: 6 }),
         fc.constantFrom('before-attention' as const, 'after-attention' as const),
         geometry,
+        preRope,
         fc.array(action, { minLength: 2, maxLength: 8 }),
-        async (keys, values, chains, sinks, packing, shape, actions) => {
+        async (keys, values, chains, sinks, packing, shape, rotary, actions) => {
           const { group, window, softCap, ...rest } = shape;
-          const key = withTransforms(keys, chains[0], shape.keyHeadDim);
+          const transformedKeys = withTransforms(keys, chains[0], shape.keyHeadDim);
+          const key: QuantizedTensorScheme =
+            rotary === null ? transformedKeys : { ...transformedKeys, stage: 'pre-rope' };
           const value = withTransforms(values, chains[1], shape.valueHeadDim);
           const twin = await createTwin(
             scheme({ key, value, sinks, packing }),
@@ -122,6 +136,7 @@ describe('random histories', () => {
               queryHeads: rest.kvHeads * group,
               ...(window === null ? {} : { slidingWindow: window }),
               ...(softCap === null ? {} : { softCap }),
+              ...(rotary === null ? {} : { rotary }),
             },
             { blockTokens: 32, tokens: 400, sequences: 6, rollback: window === null ? 0 : 12 },
           );
@@ -146,5 +161,5 @@ describe('random histories', () => {
       ),
       { numRuns: RUNS, seed: 20240607 },
     );
-  });
+  }, 120_000);
 });

@@ -3,11 +3,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { createCalibration } from '@lowbit-kv/core';
-import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/harness';
+import {
+  captureSamples,
+  compareReportSchema,
+  type MeasuredRow,
+  openCapture,
+} from '@lowbit-kv/harness';
 import { kivi2 } from '@lowbit-kv/scheme-kivi';
 import { oakenSm } from '@lowbit-kv/scheme-oaken';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { samplesOf } from '../src/capture-samples.js';
 import { compareElsewhere } from '../src/commands/compare-elsewhere.js';
 import { Terminal } from '../src/index.js';
 import { builtinSchemes } from '../src/schemes/builtin-schemes.js';
@@ -98,7 +102,7 @@ describe('reports', () => {
       }),
     );
     expect([...paretoFront].sort()).toEqual(unbeaten.map(({ id }) => id).sort());
-  });
+  }, 120_000);
 
   test('a comparison that measures nothing is a failure with its reasons', async () => {
     const { code, stdout, stderr } = await compare('--scheme', 'kivi-2bit-g128');
@@ -174,7 +178,11 @@ describe('reports', () => {
   test('--calibration is used for its scheme', async () => {
     const opened = await openCapture(capture);
     const provenance = { text: 'the tiny capture' };
-    const calibration = await createCalibration(oakenSm, samplesOf(opened), provenance);
+    const calibration = await createCalibration(
+      oakenSm,
+      captureSamples(opened, oakenSm),
+      provenance,
+    );
     await opened.close();
     writeFileSync(join(directory, 'calibration.json'), JSON.stringify([calibration]));
     const args = ['--calibration', 'calibration.json', '--json'];

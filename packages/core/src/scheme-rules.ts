@@ -2,6 +2,7 @@
  * Cross-field rules of a scheme that a shape alone cannot say.
  */
 import { LowbitKvError } from './errors.js';
+import { F16_SMALLEST_NORMAL } from './float16.js';
 import { levelsFault } from './level-rules.js';
 import type {
   CalibrationNeed,
@@ -64,6 +65,8 @@ function checkTransforms({ transforms = [] }: QuantizedTensorScheme, refuse: Ref
     );
     if (first >= 0 && first < i)
       refuse(`transforms[${i}]`, step, `at most one ${step.kind} from calibration`);
+    if ('largest' in step && !(F16_SMALLEST_NORMAL <= step.largest && step.largest <= 2 ** 32))
+      refuse(`transforms[${i}].largest`, step.largest, 'from 2^-14 to 2^32');
     if (!('clamp' in step)) continue;
     const [low, high] = step.clamp;
     // The stored reciprocal must be a normal f16.

@@ -55,7 +55,7 @@ export async function prepareRun(options: CompareOptions): Promise<CompareRun> {
     },
     source:
       options.calibrationSource ??
-      (shipped ? await defaultCalibration(capture.layers, data.sizes) : prefillCalibration(data)),
+      (shipped ? await defaultCalibration(capture.layers, data) : prefillCalibration(data)),
     options,
   };
 }

@@ -11,6 +11,7 @@ import { paretoFront } from './pareto.js';
 import { prefillTokens } from './replay.js';
 import type { CompareReport, ReportCheck, SchemeRow } from './report.js';
 import { measureScheme, schemeRow } from './scheme-row.js';
+import { simulationRow } from './simulation-row.js';
 import { THRESHOLDS } from './thresholds.js';
 
 /** The baseline: the same cache with nothing quantized. */
@@ -30,18 +31,20 @@ const F16: Scheme = Object.freeze({
  * one id, BACKEND_UNAVAILABLE, and what reading the capture throws. A scheme that does not fit is a row with its reason.
  */
 export async function compareSchemes(options: CompareOptions): Promise<CompareReport> {
-  const { capture, schemes, backend } = options;
-  checkIds(schemes);
+  const { capture, schemes, simulations = [], backend } = options;
+  checkIds([...schemes, ...simulations]);
   const device = await requireBackend(backend);
   const run = await prepareRun(options);
-  const stepOf = (scheme: Scheme, place: number) => (step: number, steps: number) =>
-    options.onProgress?.({
-      id: scheme.id,
-      scheme: place,
-      schemes: schemes.length + 1,
-      step,
-      steps,
-    });
+  const stepOf =
+    ({ id }: { readonly id: string }, place: number) =>
+    (step: number, steps: number) =>
+      options.onProgress?.({
+        id,
+        scheme: place,
+        schemes: schemes.length + simulations.length + 1,
+        step,
+        steps,
+      });
 
   const checks: ReportCheck[] = [];
   const baseline = await measureScheme(run, F16, stepOf(F16, 0), async (replay) => {
@@ -57,6 +60,10 @@ export async function compareSchemes(options: CompareOptions): Promise<CompareRe
   ];
   for (const [i, scheme] of schemes.entries()) {
     rows.push(await schemeRow(run, scheme, stepOf(scheme, i + 1)));
+  }
+  for (const [i, simulation] of simulations.entries()) {
+    const onStep = stepOf(simulation, schemes.length + i + 1);
+    rows.push(await simulationRow(run, simulation, onStep));
   }
   return {
     reportVersion: 1,
@@ -109,8 +116,8 @@ function ordinal(number: number): string {
   return `${number}${suffix === undefined || (number % 100 > 10 && number % 100 < 14) ? 'th' : suffix}`;
 }
 
-function checkIds(schemes: readonly Scheme[]): void {
-  const ids = [F16.id, ...schemes.map(({ id }) => id)];
+function checkIds(subjects: readonly { readonly id: string }[]): void {
+  const ids = [F16.id, ...subjects.map(({ id }) => id)];
   const twice = ids.find((id, i) => ids.indexOf(id) !== i);
   if (twice === undefined) return;
   throw new LowbitKvError('OPTION_INVALID', {

@@ -116,6 +116,8 @@ const tensorError = z.strictObject({
   worstLayer: z.strictObject({ layer: count, nmse: figure }),
 });
 
+const simulatedError = tensorError.omit({ packedNmse: true });
+
 const headPlace = z.strictObject({ layer: count, head: count, nmse: figure });
 const rowPlace = z.strictObject({ layer: count, head: count, position: count, value: figure });
 
@@ -174,16 +176,40 @@ const measured = z.strictObject({
   verdict,
 });
 
+/** Published code that is no storage format: attention in float64 over the keys and values it gives, and no bytes. */
+const simulated = z.strictObject({
+  status: z.literal('simulated'),
+  id: z.string(),
+  title: z.string(),
+  references: z.array(z.string()),
+  /** Tokens after the last step, by how the original holds them; the same in every layer. */
+  held: z.array(
+    z.strictObject({
+      tensor: z.literal(['key', 'value']),
+      sinks: count,
+      quantized: count,
+      recent: count,
+    }),
+  ),
+  key: simulatedError,
+  value: simulatedError,
+  output: outputError,
+  calibration: calibration.nullable(),
+  verdict,
+});
+
 /** `refused`: cannot be planned or executed for this geometry. `failed`: could not store this capture. */
 const unmeasurable = z.strictObject({
   status: z.literal(['refused', 'failed']),
   ...identity,
+  /** Null for a simulation, which has none. */
+  fingerprint: z.string().nullable(),
   code: z.string(),
   reason: z.string(),
   verdict,
 });
 
-const row = z.discriminatedUnion('status', [measured, unmeasurable]);
+const row = z.discriminatedUnion('status', [measured, simulated, unmeasurable]);
 
 /** The zod schema of a report. */
 export const compareReportSchema = z.strictObject({
@@ -197,7 +223,7 @@ export const compareReportSchema = z.strictObject({
   checks: z.array(check),
   /** False when a self-check of a row failed. */
   valid: z.boolean(),
-  /** f16 first, then the schemes in the order they were given. */
+  /** f16 first, then the schemes in the order they were given, then the simulations. */
   schemes: z.array(row),
   /** Ids of the schemes that no other beats in both `bits.used` and `output.nmse`, by rising bits. */
   paretoFront: z.array(z.string()),
@@ -206,6 +232,7 @@ export const compareReportSchema = z.strictObject({
 export type CompareReport = z.infer<typeof compareReportSchema>;
 export type SchemeRow = CompareReport['schemes'][number];
 export type MeasuredRow = z.infer<typeof measured>;
+export type SimulatedRow = z.infer<typeof simulated>;
 export type UnmeasuredRow = z.infer<typeof unmeasurable>;
 export type Verdict = z.infer<typeof verdict>;
 export type VerdictLevel = Verdict['level'];

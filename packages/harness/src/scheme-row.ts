@@ -16,9 +16,11 @@ import { readHeldCache } from './held-cache.js';
 import { schemeForReplay, stretchCalibration } from './layer-mapping.js';
 import { bitFigures, memoryFigures } from './memory.js';
 import { outputError } from './metrics.js';
+import { calibrationStage } from './pre-rope.js';
 import { refusalOf } from './refusals.js';
 import { type Replay, replayCapture } from './replay.js';
-import type { MeasuredRow, SchemeRow } from './report.js';
+import type { MeasuredRow, UnmeasuredRow } from './report.js';
+import { requireRotary } from './rotary.js';
 import { type ResolvedCalibration, resolveCalibration } from './scheme-calibration.js';
 import { decideVerdict } from './verdict.js';
 
@@ -32,16 +34,24 @@ export async function schemeRow(
   scheme: Scheme,
   onStep: OnStep,
   inspect?: Inspect,
-): Promise<SchemeRow> {
+): Promise<MeasuredRow | UnmeasuredRow> {
   try {
     return await measureScheme(run, scheme, onStep, inspect);
   } catch (error) {
-    const refusal = refusalOf(error);
-    if (refusal === null) throw error;
-    const { status, code, reason } = refusal;
-    const verdict = { level: status === 'refused' ? status : 'unsafe', reason } as const;
-    return { status, ...identityOf(scheme), code, reason, verdict };
+    return refusedRow(error, identityOf(scheme));
   }
+}
+
+/** The row of what does not fit; throws what is about something else. */
+export function refusedRow(
+  error: unknown,
+  identity: Pick<UnmeasuredRow, 'id' | 'title' | 'fingerprint'>,
+): UnmeasuredRow {
+  const refusal = refusalOf(error);
+  if (refusal === null) throw error;
+  const { status, code, reason } = refusal;
+  const verdict = { level: status === 'refused' ? status : 'unsafe', reason } as const;
+  return { status, ...identity, code, reason, verdict };
 }
 
 /** Measures a scheme. Throws when it does not fit. */
@@ -90,6 +100,7 @@ export async function planReplay(
   scheme: Scheme,
 ): Promise<{ readonly plan: Plan; readonly calibrated: ResolvedCalibration | null }> {
   const { data, places, options, source } = run;
+  if (calibrationStage(scheme) === 'pre-rope') requireRotary(data.rotary);
   const replayed = schemeForReplay(scheme, places);
   const given = options.calibrations?.[scheme.id];
   const calibrated = await resolveCalibration(scheme, replayed, places, given, source);
@@ -137,7 +148,7 @@ function planFor(
   calibration: ResolvedCalibration['calibration'] | undefined,
 ): Plan {
   const options = calibration === undefined ? {} : { calibration };
-  return createPlan(scheme, geometryOf(data.sizes, layers), options);
+  return createPlan(scheme, geometryOf(data, layers), options);
 }
 
 /** The plan that memory is counted on: of the whole model when its size is known. */

@@ -2,15 +2,24 @@
  * A report as text: two tables (accuracy, size) of at most 120 columns, or as Markdown, and a verdict per scheme. No
  * colours.
  */
-import type { CompareReport, MeasuredRow, SchemeRow, VerdictLevel } from './report.js';
+import type {
+  CompareReport,
+  MeasuredRow,
+  SchemeRow,
+  SimulatedRow,
+  VerdictLevel,
+} from './report.js';
 import { renderTable, type TableStyle, TEXT_COLUMNS, wrapLine } from './text-table.js';
 
-interface Column {
+interface Column<Row = MeasuredRow> {
   readonly head: string;
-  readonly cell: (row: MeasuredRow) => string;
+  readonly cell: (row: Row) => string;
 }
 
-const ACCURACY: readonly Column[] = [
+/** Rows with errors of their own. */
+type FiguredRow = MeasuredRow | SimulatedRow;
+
+const ACCURACY: readonly Column<FiguredRow>[] = [
   { head: 'K nmse', cell: (row) => figure(row.key.nmse) },
   { head: 'V nmse', cell: (row) => figure(row.value.nmse) },
   { head: 'output nmse', cell: (row) => figure(row.output.nmse) },
@@ -38,10 +47,13 @@ const SIZE: readonly Column[] = [
 ];
 
 /** Bits with a mark on the schemes that none beats; digits stay in line. */
-function markedBits({ paretoFront }: CompareReport): Column {
+function markedBits({ paretoFront }: CompareReport): Column<FiguredRow> {
   return {
     head: 'bits  ',
-    cell: (row) => `${row.bits.used.toFixed(2)} ${paretoFront.includes(row.id) ? '*' : ' '}`,
+    cell: (row) =>
+      row.status === 'simulated'
+        ? row.status
+        : `${row.bits.used.toFixed(2)} ${paretoFront.includes(row.id) ? '*' : ' '}`,
   };
 }
 
@@ -63,12 +75,12 @@ export function formatReport(report: CompareReport, style: TableStyle = 'text'):
     ...titleLines(report),
     '',
     ...heading('Accuracy'),
-    ...renderTable(tableRows(report.schemes, [markedBits(report), ...ACCURACY]), style),
+    ...renderTable(accuracyRows(report), style),
     '',
     ...heading(
       `Size: bits per element after ${report.capture.tokens} tokens; memory at longer contexts`,
     ),
-    ...renderTable(tableRows(report.schemes, [...SIZE, ...memory, saving]), style),
+    ...renderTable(sizeRows(report, [...SIZE, ...memory, saving]), style),
     '',
     ...noteLines(report),
     '',
@@ -100,14 +112,25 @@ function wrapped(line: string): string[] {
   return line.length <= TEXT_COLUMNS ? [line] : wrapLine(line, 2);
 }
 
-function tableRows(rows: readonly SchemeRow[], columns: readonly Column[]): string[][] {
+function accuracyRows(report: CompareReport): string[][] {
+  const columns = [markedBits(report), ...ACCURACY];
   return [
     ['scheme', ...columns.map(({ head }) => head)],
-    ...rows.map((row) =>
-      row.status === 'measured'
+    ...report.schemes.map((row) =>
+      row.status === 'measured' || row.status === 'simulated'
         ? [row.id, ...columns.map(({ cell }) => cell(row))]
         : [row.id, `${row.status}: see below`],
     ),
+  ];
+}
+
+function sizeRows({ schemes }: CompareReport, columns: readonly Column[]): string[][] {
+  return [
+    ['scheme', ...columns.map(({ head }) => head)],
+    ...schemes.map((row) => {
+      if (row.status === 'measured') return [row.id, ...columns.map(({ cell }) => cell(row))];
+      return [row.id, row.status === 'simulated' ? 'no bytes' : `${row.status}: see below`];
+    }),
   ];
 }
 
@@ -163,7 +186,7 @@ function noteLines({ capture, schemes, thresholds, paretoFront }: CompareReport)
   );
   const sources = new Map<string, string[]>();
   for (const row of schemes) {
-    if (row.status !== 'measured' || row.calibration === null) continue;
+    if (!('calibration' in row) || row.calibration === null) continue;
     const { source, description } = row.calibration;
     const text = source === 'given' ? `given (${description})` : description;
     sources.set(text, [...(sources.get(text) ?? []), row.id]);

@@ -35,7 +35,7 @@ async function compareOn(
 
 function measuredRow(report: CompareReport, id: string): MeasuredRow {
   const row = report.schemes.find((candidate) => candidate.id === id);
-  if (row?.status !== 'measured') throw new Error(`${id}: ${row?.reason ?? 'no such row'}`);
+  if (row?.status !== 'measured') throw new Error(`${id}: ${row?.verdict.reason ?? 'no such row'}`);
   return row;
 }
 

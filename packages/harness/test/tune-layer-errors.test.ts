@@ -25,7 +25,10 @@ const exact = { key: decodeF16(keyBits), value: decodeF16(valueBits) };
 const query = Float32Array.from(
   lcgNormal({ seed: 3, shape: [sizes.queries * 6 * 8], dtype: 'f32' }),
 );
-const layer = { index: 0, key: keyBits, value: valueBits, exact, query };
+const layer = {
+  ...{ index: 0, key: keyBits, value: valueBits, exact, query },
+  preRope: () => expect.fail('not asked for'),
+};
 const { output: exactOutput } = exactAttention({ ...exact, query }, sizes);
 const problem = { layer, sizes, exactOutput };
 
@@ -36,21 +39,21 @@ const rule = (sinks: number, recent: number, flush: number, statisticsTokens = 0
   statisticsTokens,
 });
 const keys: DecodedTensor[] = [
-  { values: decodeF16(draw(11, 8)), rule: rule(4, 3, 1) },
-  { values: decodeF16(draw(12, 8)), rule: rule(9, 2, 8) },
-  { values: exact.key, rule: rule(0, 0, 0) },
+  { values: decodeF16(draw(11, 8)), window: exact.key, rule: rule(4, 3, 1) },
+  { values: decodeF16(draw(12, 8)), window: decodeF16(draw(13, 8)), rule: rule(9, 2, 8) },
+  { values: exact.key, window: exact.key, rule: rule(0, 0, 0) },
 ];
 const values: DecodedTensor[] = [
-  { values: decodeF16(draw(21, 5)), rule: rule(9, 1, 4) },
-  { values: decodeF16(draw(22, 5)), rule: rule(2, 5, 1, 30) },
-  { values: exact.value, rule: rule(0, 0, 0) },
+  { values: decodeF16(draw(21, 5)), window: exact.value, rule: rule(9, 1, 4) },
+  { values: decodeF16(draw(22, 5)), window: exact.value, rule: rule(2, 5, 1, 30) },
+  { values: exact.value, window: exact.value, rule: rule(0, 0, 0) },
 ];
 
 /** Packed tokens by definition: the oldest after the sinks, `flush` at a time, once the tail is longer than `recent`. */
-function held(tensor: DecodedTensor, captured: Float32Array, length: number): Float32Array {
+function held(tensor: DecodedTensor, length: number): Float32Array {
   const { sinks, recent, flush, statisticsTokens } = tensor.rule;
-  const width = captured.length / sizes.tokens;
-  const result = captured.slice();
+  const width = tensor.window.length / sizes.tokens;
+  const result = tensor.window.slice();
   if (flush === 0 || length < sinks + statisticsTokens) return result;
   let packed = 0;
   while (length - sinks - packed >= recent + flush) packed += flush;
@@ -66,8 +69,8 @@ function plainError(key: DecodedTensor, value: DecodedTensor): number {
     const length = positionOf(sizes, row) + 1;
     const { output } = exactAttention(
       {
-        key: held(key, exact.key, length).subarray(0, length * 16),
-        value: held(value, exact.value, length).subarray(0, length * 10),
+        key: held(key, length).subarray(0, length * 16),
+        value: held(value, length).subarray(0, length * 10),
         query: query.subarray(row * rowWidth, (row + 1) * rowWidth),
       },
       { ...sizes, tokens: length, queries: 1, stride: 1 },

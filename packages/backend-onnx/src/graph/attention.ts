@@ -4,7 +4,7 @@
  */
 import type { LayerGeometry, LayerPlan } from '@lowbit-kv/core';
 import { GraphBuilder, type Value } from './builder.js';
-import { keyProducts } from './key-products.js';
+import { keyDots } from './key-dots.js';
 import { Operations } from './operations.js';
 import { behindZero } from './streams.js';
 import { valueSums } from './value-sums.js';
@@ -50,8 +50,11 @@ export function buildAttentionGraph(
   // Query heads that share a kv head are rows over the kv heads.
   const split = o.reshape(o.cast(query, 'float64'), [-1, kvHeads, group, keyHeadDim]);
   const rows = o.reshape(o.transpose(split, [0, 2, 1, 3]), [-1, kvHeads, keyHeadDim]);
-  const products = keyProducts(o, layer, rows, group);
-  const dots = o.gather(products, behindZero(o, keyIndex), 2);
+  const columns = {
+    places: behindZero(o, keyIndex),
+    positions: o.concat([graph.constant('int64', [0]), positions], 0),
+  };
+  const dots = keyDots(o, layer, rows, columns);
   const logits = capped(o, o.multiply(dots, geometry.scale), geometry.softCap);
   const allPositions = o.concat([graph.constant('int64', [NEVER_VISIBLE]), positions], 0);
   const visible = visibleMask(o, allPositions, queryPositions, group, geometry.slidingWindow);

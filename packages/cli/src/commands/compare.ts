@@ -17,7 +17,7 @@ import {
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
-import { resolveSchemes } from '../schemes/resolve-schemes.js';
+import { resolveNames } from '../schemes/resolve-schemes.js';
 import type { Colors, Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
 
@@ -36,7 +36,7 @@ export interface CompareCommandOptions {
 
 /** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
-  const named = await resolveSchemes(options.scheme, terminal, options.all);
+  const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
     backends: await createBackends(options.backend),
@@ -57,6 +57,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
       compareSchemes({
         capture,
         schemes: part,
+        simulations,
         backend: kv.backends.get(options.backend),
         calibrations,
         allowEmulation: options.allowEmulation ?? false,
@@ -65,15 +66,20 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
         onProgress: (progress) => terminal.status(progressText(progress)),
       });
     const elsewhere = elsewhereIds(terminal, options, named);
+    const ids = [...schemes, ...simulations].map(({ id }) => id);
     const report = await (elsewhere.length > 0
-      ? compareInTwo(terminal, options, schemes, elsewhere, run)
+      ? compareInTwo(terminal, options, elsewhere, ids, () =>
+          run(schemes.filter(({ id }) => !elsewhere.includes(id))),
+        )
       : run(schemes));
     terminal.clearStatus();
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
     else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
-    const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
+    const measured = report.schemes.some(
+      ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),
+    );
     if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
     return report.valid && measured ? 0 : 1;
   } finally {
@@ -111,9 +117,9 @@ function elsewhereIds(
 async function compareInTwo(
   terminal: Terminal,
   { capture, backend, allowEmulation, positions, modelLayers }: CompareCommandOptions,
-  schemes: readonly Scheme[],
   elsewhere: readonly string[],
-  run: (part: readonly Scheme[]) => Promise<CompareReport>,
+  ids: readonly string[],
+  runRest: () => Promise<CompareReport>,
 ): Promise<CompareReport> {
   const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
   if (allowEmulation === true) args.push('--allow-emulation');
@@ -122,8 +128,7 @@ async function compareInTwo(
   args.push('--scheme', ...elsewhere);
   const other = compareElsewhere(terminal.self ?? [], args, terminal);
   try {
-    const own = await run(schemes.filter(({ id }) => !elsewhere.includes(id)));
-    const ids = schemes.map(({ id }) => id);
+    const own = await runRest();
     return mergeReports([own, await other.report], ids);
   } finally {
     other.stop();

@@ -14,9 +14,13 @@ import {
   type Plan,
   type Scheme,
 } from '@lowbit-kv/core';
-import { defaultCapturePath, openCapture } from '@lowbit-kv/harness';
+import {
+  captureGeometry,
+  captureSamples,
+  defaultCapturePath,
+  openCapture,
+} from '@lowbit-kv/harness';
 import { readCalibrations } from '../calibration-file.js';
-import { geometryOf, samplesOf } from '../capture-samples.js';
 import { readGeometry } from '../geometry-option.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
@@ -108,14 +112,14 @@ async function planInputs(
       : resolve(terminal.directory, options.capture);
   const capture = await openCapture(path);
   try {
-    const geometry = geometryOf(capture);
+    const geometry = captureGeometry(capture);
     if (given !== undefined || scheme.calibration.kind !== 'offline' || !scheme.calibrate)
       return { geometry, calibration: given };
     terminal.note(`${scheme.id} is calibrated on the ${capture.tokens} tokens of ${path}`);
     const provenance = { ...capture.provenance, capture: path };
     return {
       geometry,
-      calibration: await createCalibration(scheme, samplesOf(capture), provenance),
+      calibration: await createCalibration(scheme, captureSamples(capture, scheme), provenance),
     };
   } finally {
     await capture.close();

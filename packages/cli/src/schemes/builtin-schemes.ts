@@ -3,6 +3,8 @@
  */
 import type { Calibration, Scheme } from '@lowbit-kv/core';
 
+type Module = Readonly<Record<string, unknown>>;
+
 interface ShelfPackage {
   readonly name: string;
   readonly load: () => Promise<{ readonly presets: readonly Scheme[] }>;
@@ -18,8 +20,21 @@ const SHELF: readonly ShelfPackage[] = [
   shelved('bitdecoding', () => import('@lowbit-kv/scheme-bitdecoding')),
   shelved('rotated', () => import('@lowbit-kv/scheme-rotated')),
   shelved('turboquant', () => import('@lowbit-kv/scheme-turboquant')),
+  shelved('lowbit', () => import('@lowbit-kv/scheme-lowbit')),
   shelved('baselines', () => import('@lowbit-kv/scheme-baselines')),
 ];
+
+/** What reproduces the authors' code; named with `/compat`, never taken by default. */
+const COMPAT: Readonly<Record<string, () => Promise<Module>>> = {
+  '@lowbit-kv/scheme-kivi/compat': () => import('@lowbit-kv/scheme-kivi/compat'),
+  '@lowbit-kv/scheme-innerq/compat': () => import('@lowbit-kv/scheme-innerq/compat'),
+  '@lowbit-kv/scheme-oaken/compat': () => import('@lowbit-kv/scheme-oaken/compat'),
+};
+
+/** The module of the authors' code of a package that comes with this command, or undefined. */
+export async function builtinCompat(name: string): Promise<Module | undefined> {
+  return COMPAT[name]?.();
+}
 
 export const BUILTIN_PACKAGES: readonly string[] = SHELF.map(({ name }) => name);
 

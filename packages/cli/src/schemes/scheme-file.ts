@@ -7,7 +7,7 @@ import { parseSchemeFile } from '@lowbit-kv/harness';
 import type { NamedScheme } from './builtin-schemes.js';
 
 /** Throws SCHEME_NOT_FOUND when the file is no JSON, and what parsing its content throws. */
-export async function readSchemeFile(path: string): Promise<NamedScheme[]> {
+export async function readSchemeFile(path: string): Promise<NamedScheme> {
   let content: unknown;
   try {
     content = JSON.parse(await readFile(path, 'utf8'));
@@ -22,5 +22,5 @@ export async function readSchemeFile(path: string): Promise<NamedScheme[]> {
     });
   }
   const { scheme, calibration } = parseSchemeFile(content);
-  return [{ scheme, source: path, ...(calibration === undefined ? {} : { calibration }) }];
+  return { scheme, source: path, ...(calibration === undefined ? {} : { calibration }) };
 }

@@ -3,7 +3,6 @@
  */
 import {
   bitsPerElement,
-  type Calibration,
   createPlan,
   type ElementBits,
   type Geometry,
@@ -15,6 +14,7 @@ import {
   type TensorScheme,
 } from '@lowbit-kv/core';
 import type { NamedScheme } from './builtin-schemes.js';
+import { placeholderCalibration } from './placeholder-calibration.js';
 
 /** The geometry that `schemes` lays blocks out for: one layer, 8 kv heads of 128 channels. */
 export const LISTED_GEOMETRY = {
@@ -90,22 +90,11 @@ function measure(scheme: Scheme, geometry: Geometry) {
   }
 }
 
-/** A plan whose calibrated values mean nothing. */
+/** A plan whose calibrated values and rotary embedding mean nothing. */
 export function planForSizes(scheme: Scheme, geometry: Geometry): Plan {
-  const calibration = placeholderCalibration(scheme, geometry.layers);
-  return createPlan(scheme, geometry, calibration === null ? {} : { calibration });
-}
-
-/** Sizes do not depend on calibrated values, but a plan does not exist without them. */
-function placeholderCalibration(scheme: Scheme, layers: number): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') return null;
-  const thresholds = { outerLow: -2, innerLow: -1, innerHigh: 1, outerHigh: 2 };
-  return {
-    specVersion: 1,
-    scheme: schemeFingerprint(scheme),
-    provenance: { purpose: 'sizes only' },
-    layers: Array.from({ length: layers }, () => ({ key: { thresholds }, value: { thresholds } })),
-  };
+  const complete: Geometry = { rotary: { pairs: 'halves' }, ...geometry };
+  const calibration = placeholderCalibration(scheme, complete);
+  return createPlan(scheme, complete, calibration === null ? {} : { calibration });
 }
 
 function describeTensor(

@@ -18,9 +18,9 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
-import { codeParts, SHORT_SCALES } from './code-plans.js';
-import { preRopeParts } from './pre-rope-plans.js';
-import { CHAINED, transformParts } from './transform-plans.js';
+import { codeParts, SHORT_SCALES, SPARSE } from './code-plans.js';
+import { PRE_ROPE, preRopeParts } from './pre-rope-plans.js';
+import { CHAINED, type TransformParts, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
   readonly name: string;
@@ -89,6 +89,10 @@ function planOf(
   return { name, plan };
 }
 
+function namedPlan({ name, change, ...parts }: TransformParts): ContractPlan {
+  return planOf(name, parts, change);
+}
+
 /** Plans whose sequences live through everything that a cache does: the life cycle checks. */
 export function lifeCyclePlans(): ContractPlan[] {
   return [
@@ -97,11 +101,13 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('outlier bands', BANDED),
     planOf('channel scale of keys', SCALED),
     planOf('chains of transforms', CHAINED),
+    namedPlan(PRE_ROPE),
     planOf('groups of a codec', CODED),
     planOf('a head of its own', AFFINE, { queryHeads: 6, kvHeads: 3 }, [
       { layers: [0], heads: [1], key: symmetric(8, 'full', 'channels', 32), value: F16 },
     ]),
     planOf('short scales and tables', SHORT_SCALES),
+    planOf('top outliers', SPARSE),
   ];
 }
 
@@ -139,7 +145,7 @@ export function allPlans(): ContractPlan[] {
     ...lifeCyclePlans(),
     ...windowPlans(),
     ...[...codeParts(), ...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
-      ({ name, change, ...parts }) => planOf(name, parts, change),
+      namedPlan,
     ),
     ...geometryPlans(),
     ...headPlans(),

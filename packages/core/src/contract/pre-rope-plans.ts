@@ -6,15 +6,30 @@ import type { QuantizedTensorScheme, Transform } from '../scheme.js';
 import { asymmetric, bands, symmetric } from '../testing/inline-schemes.js';
 import type { TransformParts } from './transform-plans.js';
 
+const keys = asymmetric(3, 'tokens', 16, { recent: 8, flush: 16 });
+const values = symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 });
+const measured = { scope: 'sequence', statisticsTokens: 24 } as const;
+
+/** Lives through everything that a cache does. */
+export const PRE_ROPE: TransformParts = {
+  name: 'transformed keys before the rotary embedding',
+  key: before(
+    keys,
+    { kind: 'channelMean', ...measured },
+    { kind: 'hadamard', seed: 11 },
+    { kind: 'channelOrder', scope: 'model' },
+    { kind: 'tensorScale', ...measured, largest: 6 },
+  ),
+  value: { ...values, transforms: [{ kind: 'hadamard' }] },
+  sinks: 2,
+  change: { rotary: { pairs: 'halves', frequencies: [1, 0.5, 0.3, 0.01] } },
+};
+
+function before(tensor: QuantizedTensorScheme, ...transforms: Transform[]) {
+  return { ...tensor, transforms, stage: 'pre-rope' as const };
+}
+
 export function preRopeParts(): TransformParts[] {
-  const before = (tensor: QuantizedTensorScheme, ...transforms: Transform[]) => ({
-    ...tensor,
-    transforms,
-    stage: 'pre-rope' as const,
-  });
-  const keys = asymmetric(3, 'tokens', 16, { recent: 8, flush: 16 });
-  const values = symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 });
-  const measured = { scope: 'sequence', statisticsTokens: 24 } as const;
   return [
     {
       name: 'keys before the rotary embedding, in halves',
@@ -29,19 +44,6 @@ export function preRopeParts(): TransformParts[] {
       value: values,
       packing: 'after-attention',
       change: { rotary: { pairs: 'adjacent', dimensions: 24, base: 500 }, softCap: 8 },
-    },
-    {
-      name: 'transformed keys before the rotary embedding',
-      key: before(
-        keys,
-        { kind: 'channelMean', ...measured },
-        { kind: 'hadamard', seed: 11 },
-        { kind: 'channelOrder', scope: 'model' },
-        { kind: 'tensorScale', ...measured, largest: 6 },
-      ),
-      value: { ...values, transforms: [{ kind: 'hadamard' }] },
-      sinks: 2,
-      change: { rotary: { pairs: 'halves', frequencies: [1, 0.5, 0.3, 0.01] } },
     },
     {
       name: 'outlier bands before the rotary embedding, behind a sliding window',

@@ -7,15 +7,13 @@ import { decodeF16, F16_MAX, F16_SMALLEST_NORMAL, f16DecodeTable, f32ToF16 } fro
 import type { TensorPlan } from '../plan/plan.js';
 import type { ChannelScale } from '../scheme.js';
 import { pairwiseSum } from './hybrid.js';
-import { offsetBits } from './scale.js';
+import { F16_MAX_BITS, F16_SMALLEST_NORMAL_BITS, offsetBits, settle } from './scale.js';
 import { fixedStep, isMeasured, type MeasuredTransform, measuredStep } from './transform-steps.js';
 
 /** The channel scale that is measured on the sequence itself. */
 export type SequenceChannelScale = Extract<ChannelScale, { scope: 'sequence' }>;
 
 const ONE = 0x3c00;
-const SMALLEST_NORMAL_BITS = 0x0400;
-const LARGEST_BITS = 0x7bff;
 
 /** A statistics page, f16 bits `[measured transforms, heads, headDim]`, from f16 tokens `[tokens, heads, headDim]`. */
 export function measureStatistics(plan: TensorPlan, tokens: Uint16Array): Uint16Array {
@@ -87,8 +85,8 @@ export function tensorReciprocal(values: Float32Array, largest: number): number 
   if (maximum === 0) return ONE;
   const wanted = Math.fround(largest);
   const quotient = wanted / maximum;
-  if (quotient <= F16_SMALLEST_NORMAL) return SMALLEST_NORMAL_BITS;
-  if (quotient >= F16_MAX) return LARGEST_BITS;
+  if (quotient <= F16_SMALLEST_NORMAL) return F16_SMALLEST_NORMAL_BITS;
+  if (quotient >= F16_MAX) return F16_MAX_BITS;
   // A middle has 12 bits and the maximum 24: products are exact in double.
   return settle(f32ToF16(quotient), (middle) => middle * maximum - wanted);
 }
@@ -136,19 +134,6 @@ export function channelReciprocals(
 /** f16 bits nearest to 1 / sqrt(maximum). A square of a middle has 24 bits and the maximum 24: products are exact in double. */
 export function reciprocalRoot(maximum: number): number {
   return settle(f32ToF16(1 / Math.sqrt(maximum)), (middle) => middle * middle * maximum - 1);
-}
-
-/**
- * f16 bits nearest to a positive number, from bits near it. `compare` is positive for middles between neighbouring f16
- * numbers above the number, and negative for those below.
- */
-function settle(start: number, compare: (middle: number) => number): number {
-  const table = f16DecodeTable();
-  const middle = (upper: number) => ((table[upper] as number) + (table[upper - 1] as number)) / 2;
-  let bits = start;
-  while (bits > 1 && compare(middle(bits)) > 0) bits--;
-  while (bits < LARGEST_BITS && compare(middle(bits + 1)) < 0) bits++;
-  return bits;
 }
 
 function clamp(value: number, low: number, high: number): number {

@@ -210,7 +210,7 @@ function rotaryOf(
     message: 'keys cached before the rotary embedding need to know the embedding',
     value: rotary,
     valid: '`rotary` with its pairs and its base or frequencies',
-    next: 'Add `rotary` to the geometry, or use a scheme that caches rotated keys.',
+    next: 'Add `rotary` to the geometry, or use a scheme that caches keys after the rotary embedding.',
     where: { layer, field: 'rotary' },
   });
 }
@@ -293,7 +293,7 @@ function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): nu
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
   const format = spec.outliers?.storage.format;
-  if (format === undefined || format === 'coo64') return;
+  if (format !== 'bitmap64') return;
   throw new LowbitKvError('PLAN_REFUSED', {
     message: 'this outlier storage has no block layout yet',
     value: format,

@@ -20,7 +20,7 @@ export function rotateKeys(
   checkInteger('kvHeads', kvHeads, 1);
   checkInteger('keyDim', keyDim, 2 * frequencies.length);
   checkLength('keys', keys, tokens * kvHeads * keyDim, '[tokens, kvHeads, keyDim]');
-  const rotated = Float64Array.from(keys);
+  const turned = Float64Array.from(keys);
   for (let row = 0; row < tokens * kvHeads; row++) {
     const position = Math.floor(row / kvHeads);
     for (const [pair, frequency] of frequencies.entries()) {
@@ -29,9 +29,9 @@ export function rotateKeys(
       // The pair as a complex number, by its length and direction.
       const length = Math.hypot(keys[x] as number, keys[y] as number);
       const direction = Math.atan2(keys[y] as number, keys[x] as number) + position * frequency;
-      rotated[x] = length * Math.cos(direction);
-      rotated[y] = length * Math.sin(direction);
+      turned[x] = length * Math.cos(direction);
+      turned[y] = length * Math.sin(direction);
     }
   }
-  return rotated;
+  return turned;
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Geometry, type RotaryEmbedding, resolveGeometry } from '../../src/index.js';
 import { RotaryRotation } from '../../src/law/rotary.js';
 import { lcgNormal, maxAbsDifference, rotateKeys } from '../../src/testing/index.js';
+import { lawVectors } from './vectors.js';
 
 const GEOMETRY = { layers: 2, queryHeads: 2, kvHeads: 1, keyHeadDim: 8, valueHeadDim: 8 };
 
@@ -109,4 +110,10 @@ describe.each<[string, RotaryEmbedding, number]>([
     expect(Math.abs(dot(907, 900) - dot(7, 0))).toBeLessThan(1e-12);
     expect(Math.abs(dot(907, 900) - dot(8, 0))).toBeGreaterThan(1e-3);
   });
+});
+
+test.each(lawVectors.rotary)('$pairs at $position, vector of the independent program', (row) => {
+  const key = Float64Array.from(row.key);
+  new RotaryRotation(row).rotate(key, 0, row.position);
+  expect(maxAbsDifference(key, row.rotated)).toBeLessThan(1e-12);
 });

@@ -308,6 +308,19 @@ const rules: Record<string, [unknown, string, RegExp]> = {
     'value.stage',
     /absent/,
   ],
+  'a tensor scale beyond f32': [
+    {
+      ...scheme({
+        key: {
+          transforms: [
+            { kind: 'tensorScale', scope: 'sequence', statisticsTokens: 8, largest: 1e40 },
+          ],
+        },
+      }),
+    },
+    'key.transforms[0].largest',
+    /2\^32/,
+  ],
   'a clamp upside down': [
     { ...scheme({ key: { transforms: [{ ...channelScale(8), clamp: [2, 1] } as never] } }) },
     'key.transforms[0].clamp',

@@ -19,8 +19,10 @@ import { addSums, type ErrorSum, errorSum, nmseOf } from '../metrics.js';
 
 /** One tensor of a layer under one candidate. */
 export interface DecodedTensor {
-  /** All tokens as they are once packed, `[tokens, kvHeads, headDim]`; those never packed are as captured. */
+  /** All tokens as attention meets them once packed, `[tokens, kvHeads, headDim]`; those never packed are as in the window. */
   readonly values: Float32Array;
+  /** All tokens as attention meets them in the window: as captured, up to the rounding of keys that are rotated there. */
+  readonly window: Float32Array;
   /** Which tokens are packed when. */
   readonly rule: Pick<PageClass, 'sinks' | 'recent' | 'flush' | 'statisticsTokens'>;
 }
@@ -121,20 +123,25 @@ class HeadProblem {
   }
 
   /** Softmax weights when packed keys are those of the candidate. */
-  weights({ values, rule }: DecodedTensor): readonly Float64Array[] {
+  weights({ values, window, rule }: DecodedTensor): readonly Float64Array[] {
     const { kvHeads, keyHeadDim, tokens } = this.#problem.sizes;
-    const key = headOf(values, this.#kvHead, kvHeads, keyHeadDim);
+    const [packed, held] = [values, window].map((keys) =>
+      headOf(keys, this.#kvHead, kvHeads, keyHeadDim),
+    ) as [HeadRows, HeadRows];
+    const captured = window === this.#problem.layer.exact.key;
     return this.#blocks.map((block) => {
       const ranges = packedRanges(block, rule);
       const { from, to } = ranges.at(-1) as PackedRange;
       const logits = new Float64Array(SIDE_BY_SIDE * tokens);
-      dotProducts(key, block.query, logits, from, to);
+      dotProducts(packed, block.query, logits, from, to);
+      const inWindow = captured ? block.logits : new Float64Array(logits.length);
+      if (!captured) dotProducts(held, block.query, inWindow, 0, block.visible);
       for (const [i, range] of ranges.entries()) {
         const row = i * tokens;
-        const exact = (first: number, end: number) =>
-          logits.set(block.logits.subarray(row + first, row + end), row + first);
-        exact(0, range.from);
-        exact(range.to, block.seen[i] as number);
+        const take = (first: number, end: number) =>
+          logits.set(inWindow.subarray(row + first, row + end), row + first);
+        take(0, range.from);
+        take(range.to, block.seen[i] as number);
       }
       return softmaxOf(block, logits);
     });

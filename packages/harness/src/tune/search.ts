@@ -34,7 +34,7 @@ export async function prepareSearch(
   const run = await prepareRun({ ...shared, schemes: presets, positions: 2 * positions });
   const split = splitCapture(run.data);
   const data = dataOfPart(run.data, split.fit);
-  const geometry = geometryOf(data.sizes, data.layers.length);
+  const geometry = geometryOf(data, data.layers.length);
   const { sources, leftOut } = await candidateSources(run);
   const context = { backend, windows, geometry, tokens: positionOf(data.sizes, 0) + 1 };
   const key = candidatesOf('key', sources, context);

@@ -55,6 +55,10 @@ export function dataOfPart(data: CaptureData, { first, end, sizes }: CapturePart
       value: layer.exact.value.subarray(0, values),
     },
     query: layer.query.subarray(first * width, end * width),
+    preRope: () => {
+      const { bits, exact } = layer.preRope();
+      return { bits: bits.subarray(0, keys), exact: exact.subarray(0, keys) };
+    },
   }));
   return { ...data, sizes, layers };
 }

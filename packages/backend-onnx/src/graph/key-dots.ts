@@ -7,20 +7,32 @@ import { isPacked, transformsOf } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import { dequantizePages, type Order } from './dequantize.js';
 import type { Operations } from './operations.js';
+import { preRopeDots } from './pre-rope-dots.js';
+import { type QueryMatrix, queryMatrix } from './query-matrix.js';
 import { statisticsInput, tokenInput, zeroEntry } from './streams.js';
 import { foldQuery, transformSteps } from './transforms.js';
 
-/**
- * f64 `[kvHeads, rows, 1 + tokens]` with the zero entry, the f16 keys, then the packed ones, of f64 queries `[rows,
- * kvHeads, headDim]` whose rows are `group` query heads after another.
- */
-export function keyProducts(
+/** The columns of attention, a zero entry first: where each is in the stream of keys, and its position, both int64. */
+export interface KeyColumns {
+  readonly places: Value;
+  readonly positions: Value;
+}
+
+/** f64 `[kvHeads, rows, 1 + columns]` of f64 queries `[rows, kvHeads, headDim]`. */
+export function keyDots(
   o: Operations,
-  { key, geometry }: LayerPlan,
+  layer: LayerPlan,
   query: Value,
-  group: number,
+  { places, positions }: KeyColumns,
 ): Value {
-  const plainQuery = queryMatrix(o, query, geometry.kvHeads, group, geometry.keyHeadDim);
+  const { rotary } = layer.geometry;
+  if (rotary !== null) return preRopeDots(o, layer, rotary, query, places, positions);
+  return o.gather(streamProducts(o, layer, query), places, 2);
+}
+
+/** f64 `[kvHeads, rows, 1 + tokens]` with the zero entry, the f16 keys, then the packed ones. */
+function streamProducts(o: Operations, { key, geometry }: LayerPlan, query: Value): Value {
+  const plainQuery = queryMatrix(o, query, geometry);
   const tokens = o.transpose(o.cast(tokenInput(o, key), 'float32'), [1, 0, 2]);
   const loose = [zeroEntry(o, key, 'tokens,channels'), tokens];
   const plain = dotProducts(o, plainQuery, loose, 'tokens,channels');
@@ -31,34 +43,10 @@ export function keyProducts(
   if (transformsOf(key).length === 0)
     return o.concat([plain, dotProducts(o, plainQuery, keys, order)], 2);
   const folded = foldQuery(o, transformSteps(o, key, statisticsInput(o, key)), query);
-  const matrix = queryMatrix(o, folded.query, geometry.kvHeads, group, geometry.keyHeadDim);
-  const products = dotProducts(o, matrix, keys, order);
+  const products = dotProducts(o, queryMatrix(o, folded.query, geometry), keys, order);
   const packed =
     folded.added === null ? products : o.add(products, o.transpose(folded.added, [1, 0, 2]));
   return o.concat([plain, packed], 2);
-}
-
-/**
- * The queries twice, `[kvHeads, rows, headDim]` and `[kvHeads, headDim, rows]`: a transposition in front of a product is
- * fused in ONNX Runtime 1.20 into an operator that has no f64 kernel.
- */
-interface QueryMatrix {
-  readonly rows: Value;
-  readonly columns: Value;
-}
-
-function queryMatrix(
-  o: Operations,
-  query: Value,
-  heads: number,
-  group: number,
-  headDim: number,
-): QueryMatrix {
-  const split = o.reshape(query, [-1, group, heads, headDim]);
-  return {
-    rows: o.reshape(o.transpose(split, [2, 0, 1, 3]), [heads, -1, headDim]),
-    columns: o.reshape(o.transpose(split, [2, 3, 0, 1]), [heads, headDim, -1]),
-  };
 }
 
 /** f64 `[kvHeads, rows, tokens]`. */
