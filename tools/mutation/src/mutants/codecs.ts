@@ -82,6 +82,36 @@ export const codecTargets: readonly Target[] = [
     ],
   },
   {
+    file: 'law/top-outliers.ts',
+    tests: ['plan/top-outliers.test.ts', ...pageTests],
+    mutants: [
+      {
+        kind: 'sign',
+        find: 'const magnitude = (bits[0] as number) & 0x7fffffff;',
+        replace: 'const magnitude = bits[0] as number;',
+        why: 'negative values are never outliers',
+      },
+      {
+        kind: 'bound',
+        find: 'magnitude > 0x7f800000 ? 0 : magnitude + 1',
+        replace: 'magnitude >= 0x7f800000 ? 0 : magnitude + 1',
+        why: 'an infinite value ranks behind all others',
+      },
+      {
+        kind: 'bound',
+        find: 'for (const rank of ranks) if (rank > least) ties--;',
+        replace: 'for (const rank of ranks) if (rank >= least) ties--;',
+        why: 'too few of equal magnitudes are taken',
+      },
+      {
+        kind: 'bound',
+        find: 'const first = (slot + token) * top.count;',
+        replace: 'const first = token * top.count;',
+        why: 'a read that starts inside a page gets the outliers of its first tokens',
+      },
+    ],
+  },
+  {
     file: 'law/group-reader.ts',
     tests: pageTests,
     mutants: [

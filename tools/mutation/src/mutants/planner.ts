@@ -204,6 +204,24 @@ export const plannerTargets: readonly Target[] = [
     ],
   },
   {
+    file: 'plan/validate-top.ts',
+    tests: pageTests,
+    mutants: [
+      {
+        kind: 'bound',
+        find: 'channel >= headDim)',
+        replace: 'channel > headDim)',
+        why: 'an outlier may lie one channel beyond the head',
+      },
+      {
+        kind: 'bound',
+        find: 'least = channel + 1;',
+        replace: 'least = channel;',
+        why: 'an outlier may be listed twice',
+      },
+    ],
+  },
+  {
     file: 'plan/validate-bands.ts',
     tests: pageTests,
     mutants: [
