@@ -206,6 +206,14 @@ it('the mean is that of the first tokens after the sinks, rounded to f16', () =>
   }
 });
 
+it('a sum is multiplied with the reciprocal of the number of tokens in f32', () => {
+  // 9.34130859375 / 7 lies in the middle of two f16 numbers, the even one below; its product with f32(1/7) lies above.
+  const column = [8, 1.3408203125, 2 ** -11, 0, 0, 0, 0];
+  const tokens = encodeF16(Float32Array.from(column.flatMap((x) => new Array(width).fill(x))));
+  const page = measureStatistics(planOf([MEAN]).layers[0]!.key, tokens);
+  expect([...page]).toEqual(new Array(width).fill(15703));
+});
+
 it('a mean stays 0 where it is small against the mean absolute deviation', () => {
   const page = (minimumOffset: number) => {
     const plan = planOf([{ ...MEAN, minimumOffset }]).layers[0]!.key;
