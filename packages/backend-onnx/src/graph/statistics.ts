@@ -75,9 +75,9 @@ function channelMeans(o: Operations, values: Value, tokens: number, minimumOffse
   return o.select(clear, means, 0);
 }
 
-/** Sum over the tree of tokens, times 1 / n; NaN counts as 0. */
+/** Sum over the tree of tokens, times 1 / n; what is not finite counts as 0. */
 function average(o: Operations, values: Value, tokens: number): Value {
-  const numbers = o.select(o.isNaN(values), 0, values);
+  const numbers = o.select(finiteMask(o, values), values, 0);
   const sum = pairwiseSum(o, numbers, { rank: 3, axis: 0, count: tokens });
   return o.multiply(sum, 1 / tokens);
 }
@@ -94,11 +94,14 @@ function tensorReciprocal(o: Operations, values: Value, largest: number): Value 
   return o.select(o.equal(maximum, 0), 1, within(nearest));
 }
 
-/** f64; NaN does not take part. */
+/** f64, of what is finite. */
 function largestMagnitude(o: Operations, values: Value, axes: readonly number[]): Value {
-  const magnitudes = o.absolute(values);
-  const numbers = o.select(o.isNaN(magnitudes), 0, magnitudes);
+  const numbers = o.select(finiteMask(o, values), o.absolute(values), 0);
   return o.cast(o.reduceMaximum(numbers, axes), 'float64');
+}
+
+function finiteMask(o: Operations, values: Value): Value {
+  return o.less(o.absolute(values), Number.POSITIVE_INFINITY);
 }
 
 /** 1 / sqrt(max |x|) per head and channel, rounded to f16 exactly. */
