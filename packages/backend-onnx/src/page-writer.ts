@@ -15,6 +15,7 @@ export function writeEncoded(
 ): void {
   writeCodes(plan, result.bytes('codes'), page, slot, count);
   writeParameters(plan, result, page, slot, count);
+  writeTop(plan, result, page, slot, count);
   if (hasBands(plan)) writeOutliers(plan, result, page, slot, count);
 }
 
@@ -58,6 +59,30 @@ function writeParameters(
       const from = vector * entries * bytes;
       const to = (parametersShared ? heads : vector) * headBytes + offset + firstEntry * bytes;
       page.set(stored.subarray(from, from + entries * bytes), to);
+    }
+  }
+}
+
+/** Copies the lists of top outliers, if the plan has any. */
+function writeTop(
+  { layout }: PackedPlan,
+  result: GraphResult,
+  page: Uint8Array,
+  slot: number,
+  count: number,
+): void {
+  const { top, heads, headBytes } = layout;
+  if (top === undefined) return;
+  for (const [name, offset, bytes] of [
+    ['outlier_values', top.values.offset, 2],
+    ['outlier_channels', top.channels.offset, top.channels.entryBytes],
+  ] as const) {
+    const list = result.raw(name);
+    const tokenBytes = top.count * bytes;
+    for (let head = 0; head < heads; head++) {
+      const from = head * count * tokenBytes;
+      const to = head * headBytes + offset + slot * tokenBytes;
+      page.set(list.subarray(from, from + count * tokenBytes), to);
     }
   }
 }

@@ -21,6 +21,7 @@ import {
   scheme,
   symmetric,
   withParameters,
+  withTop,
 } from './support/schemes.js';
 import {
   CALIBRATED,
@@ -155,6 +156,18 @@ const pairs: Record<string, readonly [QuantizedTensorScheme, QuantizedTensorSche
   'tables without a scale and over a zero': [
     levelTable(8, { levels: e4m3Levels(), scaledBy: 'none' }, 'channels', 32),
     offsetLevelTable(3, [0, 0.1, 0.3, 0.6, 1, 1.7], 'tokens', 16),
+  ],
+  'top outliers': [
+    withTop(asymmetric(2, 'tokens', 32), 3),
+    withTop(symmetric(3, 'fullSigned', 'channels', 32), 1),
+  ],
+  'top outliers of hybrid groups and of tables': [
+    withTop(hybrid(2, 'full', 2, 'symmetric', 'channels', 16), 20),
+    withTop(levelTable(4, { ...E2M1, scaledBy: 'rootMeanSquare' }, 'tokens', 16), 2),
+  ],
+  'top outliers of transformed values': [
+    transformed(withTop(asymmetric(3, 'tokens', 16), 2), channelMean(21), channelScale(21)),
+    transformed(withTop(offsetLevelTable(2, [0, 0.3, 1], 'channels', 32), 4), HADAMARD),
   ],
   'bands per head': [bands('midRise', 'head'), bands('uniform', 'head')],
   'bands over all heads': [bands('uniform', 'allHeads'), bands('midRise', 'allHeads')],

@@ -5,11 +5,11 @@ import type { QuantizedTensorScheme, Transform } from '@lowbit-kv/core';
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
 import { tables, withTypes } from './support/codes.js';
-import { asymmetric, bands, hybrid, scheme, symmetric } from './support/schemes.js';
+import { asymmetric, bands, hybrid, scheme, symmetric, withTop } from './support/schemes.js';
 import { transformChain, transformed } from './support/transforms.js';
 import { createTwin, type Pair } from './support/twin.js';
 
-const RUNS = 60;
+const RUNS = 50;
 
 const along = fc.constantFrom('tokens' as const, 'channels' as const);
 const size = fc.constantFrom(8, 16, 32);
@@ -42,18 +42,20 @@ const quantized: fc.Arbitrary<QuantizedTensorScheme> = fc.oneof(
   tables,
 );
 
-/** Any types of parameters, any recent window, and a flush of whole groups. */
+/** Any types of parameters, some outliers, any recent window, and a flush of whole groups. */
 const windowed = fc
   .tuple(
     quantized,
     fc.integer({ min: 0, max: 20 }),
     fc.integer({ min: 1, max: 2 }),
     fc.option(fc.nat()),
+    fc.option(fc.integer({ min: 1, max: 6 }), { freq: 2 }),
   )
-  .map(([tensor, recent, times, types]) => ({
-    ...(types === null ? tensor : withTypes(tensor, types)),
-    window: { recent, flush: tensor.window.flush * times },
-  }));
+  .map(([tensor, recent, times, types, top]) => {
+    const typed = types === null ? tensor : withTypes(tensor, types);
+    const sparse = top === null || typed.outliers !== undefined ? typed : withTop(typed, top);
+    return { ...sparse, window: { recent, flush: tensor.window.flush * times } };
+  });
 
 /** A rotation needs a power of two of channels. */
 function withTransforms(

@@ -59,6 +59,7 @@ export {
   type ParameterPlane,
   PLANE_ALIGNMENT,
   type SparsePlane,
+  type TopPlane,
 } from './plan/layout.js';
 export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';

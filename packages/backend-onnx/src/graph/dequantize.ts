@@ -13,6 +13,7 @@ import type { Value } from './builder.js';
 import { decodeBands } from './dequantize-bands.js';
 import type { Operations } from './operations.js';
 import { isNegative, magnitudeBits, parameterValues } from './parameter-values.js';
+import { restoreOutliers } from './top-outliers.js';
 import { headBlocks, numbersAt, unpackCodes } from './unpack.js';
 
 /** What the caller wants the last two axes to be: keys are multiplied from the channels, values from the tokens. */
@@ -31,13 +32,11 @@ export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): 
   const blocks = headBlocks(o, pages, layout);
   const codes = codesOf(o, blocks, layout);
   if (hasBands(plan)) return flatten(o, decodeBands(o, plan, pages, blocks, codes), layout, order);
-  const alongTokens = layout.codes.rows === 'channels';
-  return flatten(
-    o,
-    (alongTokens ? decodeAlongTokens : decodeAlongChannels)(o, plan, blocks, codes),
-    layout,
-    order,
-  );
+  const decode = layout.codes.rows === 'channels' ? decodeAlongTokens : decodeAlongChannels;
+  const decoded = decode(o, plan, blocks, codes);
+  const { top } = layout;
+  const values = top === undefined ? decoded : restoreOutliers(o, plan, top, blocks, decoded);
+  return flatten(o, values, layout, order);
 }
 
 /** What the codec of a tensor makes of its pages, on the host. */

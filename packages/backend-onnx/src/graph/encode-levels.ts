@@ -93,7 +93,9 @@ function rootMeanSquare(o: Operations, values: Value, size: number, type: Parame
   const numbers = numbersOf(o, values);
   const along = { rank: 4, axis: 3, count: size };
   const sum = pairwiseSum(o, o.multiply(numbers, numbers), along);
-  const members = o.reduceSum(o.cast(isNumber, 'float32'), [3]);
-  const share = o.divide(o.scalar('float32', 1), o.maximum(members, 1));
+  const members = o.reduceSum(o.cast(isNumber, 'int32'), [3]);
+  // Looked up: ONNX Runtime merges a division of 1 with the product after it, which drops a rounding.
+  const shares = Array.from({ length: size + 1 }, (_, n) => 1 / Math.max(n, 1));
+  const share = o.gather(o.graph.constant('float32', shares), members, 0);
   return storeRoot(o, type, o.multiply(sum, share));
 }

@@ -10,6 +10,7 @@ import { quantizeGroups } from './encode-groups.js';
 import { Operations } from './operations.js';
 import { packCodes } from './pack.js';
 import { storedOutput } from './parameters.js';
+import { takeOutliers } from './top-outliers.js';
 import { transformSteps, transformTokens } from './transforms.js';
 
 /** What the tokens come as. f32 values are taken as they are: only f16 values give canonical bytes. */
@@ -22,7 +23,9 @@ export function buildEncodeGraph(
 ): Uint8Array {
   const graph = new GraphBuilder(`encode_${plan.tensor}`);
   const o = new Operations(graph);
-  const tokens = tokenValues(o, plan, tokenType);
+  const { top } = plan.layout;
+  const values = tokenValues(o, plan, tokenType);
+  const tokens = top === undefined ? values : takeOutliers(o, plan, top, values);
   if (hasBands(plan)) encodeBands(o, plan, tokens);
   else if (plan.layout.codes.rows === 'channels') encodeAlongTokens(o, plan, tokens);
   else encodeAlongChannels(o, plan, tokens);

@@ -107,6 +107,21 @@ export class Operations {
     return this.graph.node('Gather', a.type, [a, indices], { axis });
   }
 
+  /** int64 indices of the `count` largest elements along an axis; of equal ones those of lower index. */
+  highestIndices(a: Value, axis: number, count: number): Value {
+    const highest = this.graph.node('TopK', a.type, [a, this.#count(count)], { axis }, 2);
+    return this.graph.result(highest, 1, 'int64');
+  }
+
+  /** The `count` smallest elements along an axis, rising. */
+  lowest(a: Value, axis: number, count: number): Value {
+    return this.graph.node('TopK', a.type, [a, this.#count(count)], { axis, largest: 0 }, 2);
+  }
+
+  #count(count: number): Value {
+    return this.graph.constant('int64', [count]);
+  }
+
   reduceMinimum = (a: Value, axes: readonly number[], keep = true) =>
     this.#reduce('ReduceMin', a, axes, keep);
   reduceMaximum = (a: Value, axes: readonly number[], keep = true) =>

@@ -13,4 +13,5 @@ export {
   type SchemeParts,
   symmetric,
   withParameters,
+  withTop,
 } from '@lowbit-kv/core/testing';

@@ -18,7 +18,7 @@ import {
   symmetric,
 } from '../testing/inline-schemes.js';
 import { calibratedParts } from './calibrated-transform-plans.js';
-import { codeParts, SHORT_SCALES } from './code-plans.js';
+import { codeParts, SHORT_SCALES, SPARSE } from './code-plans.js';
 import { PRE_ROPE, preRopeParts } from './pre-rope-plans.js';
 import { CHAINED, type TransformParts, transformParts } from './transform-plans.js';
 
@@ -107,6 +107,7 @@ export function lifeCyclePlans(): ContractPlan[] {
       { layers: [0], heads: [1], key: symmetric(8, 'full', 'channels', 32), value: F16 },
     ]),
     planOf('short scales and tables', SHORT_SCALES),
+    planOf('top outliers', SPARSE),
   ];
 }
 

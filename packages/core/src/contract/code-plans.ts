@@ -13,6 +13,7 @@ import {
   type SchemeParts,
   symmetric,
   withParameters,
+  withTop,
 } from '../testing/inline-schemes.js';
 import type { TransformParts } from './transform-plans.js';
 
@@ -36,6 +37,13 @@ export const SHORT_SCALES: SchemeParts = {
     zero: 'f32',
   }),
   sinks: 3,
+};
+
+/** Outliers beside groups along both axes; lives through everything. */
+export const SPARSE: SchemeParts = {
+  key: withTop(asymmetric(2, 'tokens', 16, { recent: 8, flush: 16 }), 2),
+  value: withTop(hybrid(2, 'full', 2, 'symmetric', 'channels', 32, SHORT_WINDOW), 3),
+  sinks: 2,
 };
 
 export function codeParts(): TransformParts[] {
@@ -107,6 +115,25 @@ export function codeParts(): TransformParts[] {
       name: 'calibrated tables',
       key: levelTable(2, { levels: 'calibrated', scaledBy: 'none' }, 'tokens', 16),
       value: offsetLevelTable(2, 'calibrated', 'channels', 32),
+    },
+    {
+      name: 'outliers of tables',
+      key: withTop(levelTable(2, LLOYD_MAX, 'tokens', 16), 1),
+      value: withTop(levelTable(4, E2M1, 'channels', 16), 5),
+    },
+    {
+      name: 'outliers of transformed values',
+      key: withTop(channelScaled(symmetric(3, 'fullSigned', 'tokens', 24), 24), 2),
+      value: withTop(
+        { ...symmetric(3, 'signmag', 'channels', 32), transforms: [{ kind: 'hadamard' }] },
+        1,
+      ),
+    },
+    {
+      name: 'outliers only, and over 256 channels',
+      key: withTop(offsetLevelTable(2, [0, 0.2, 1], 'channels', 32), 64),
+      value: withTop(asymmetric(4, 'tokens', 16), 3),
+      change: { kvHeads: 1, valueHeadDim: 272 },
     },
   ];
 }

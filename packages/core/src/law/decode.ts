@@ -10,6 +10,7 @@ import { decodeWithCodec } from './codec.js';
 import type { PackedTensorPlan } from './encode.js';
 import { GroupReader } from './group-reader.js';
 import { readEndOffset, readU16 } from './page-bytes.js';
+import { restoreOutliers } from './top-outliers.js';
 
 /**
  * Values of `count` tokens of one head from slot `slot` on, written to `destination` as `[count, headDim]` starting at
@@ -24,13 +25,16 @@ export function decodeTokens(
   destination: Float32Array,
   at = 0,
 ): void {
-  const output = destination.subarray(at, at + count * plan.layout.headDim);
+  const { layout } = plan;
+  const output = destination.subarray(at, at + count * layout.headDim);
   if (plan.scheme.outliers?.kind === 'bands') decodeBands(plan, page, head, slot, count, output);
   else if (plan.scheme.quantizer.mode === 'codec')
     decodeWithCodec(plan, page, head, slot, count, output);
-  else if (plan.layout.codes.rows === 'channels')
+  else if (layout.codes.rows === 'channels')
     decodeAlongTokens(plan, page, head, slot, count, output);
   else decodeAlongChannels(plan, page, head, slot, count, output);
+  if (layout.top !== undefined)
+    restoreOutliers(layout, layout.top, page, head, slot, count, output);
 }
 
 function decodeAlongTokens(

@@ -10,6 +10,7 @@ import { writeNumber, writeU16 } from './page-bytes.js';
 import type { ParameterBits } from './parameters.js';
 import { groupQuantizer } from './quantize.js';
 import { loadValues, type TileSource } from './tile.js';
+import { outlierTaker } from './top-outliers.js';
 import type { Transforms } from './transforms.js';
 
 /** Elements of a tile when groups run along channels: enough groups to keep the processor busy, inside its first cache. */
@@ -61,7 +62,8 @@ function plainEncoder(
   const { codes, scales, zeros, quantize } = groupQuantizer(scheme, tile.length / size, size);
   return (source, page, slot) => {
     const groups = (source.count * headDim) / size;
-    loadValues(source, transforms, tile);
+    const take = layout.top && outlierTaker(layout, layout.top, page, source.head);
+    loadValues(source, transforms, tile, take, slot);
     quantize(tile, groups);
     const offset = codesOffset(layout, source.head, slot);
     const rows = source.channelMajor ? headDim : source.count;
@@ -98,7 +100,8 @@ function fusedEncoder(plan: PackedTensorPlan, tileTokens: number): TileEncoder |
   };
 }
 
-function isUniformF16({ quantizer, parameters }: QuantizedTensorScheme): boolean {
+function isUniformF16({ quantizer, parameters, outliers }: QuantizedTensorScheme): boolean {
+  if (outliers !== undefined) return false;
   const { scale, zero } = parameters;
   const uniform = quantizer.mode === 'asymmetric' && quantizer.codes === 'uniform';
   return uniform && scale === 'f16' && zero === 'f16';

@@ -31,7 +31,7 @@ export function usedRanges(
   if (validTokens === 0) return ranges;
   for (let head = 0; head < layout.heads; head++) {
     const base = head * layout.headBytes;
-    const { codes, sparse } = layout;
+    const { codes, sparse, top } = layout;
     const { rows, bytes } = usedRows(layout, validTokens);
     if (bytes === codes.rowBytes) {
       ranges.push({ part: 'codes', first: base, end: base + rows * bytes });
@@ -56,6 +56,15 @@ export function usedRanges(
         first: base + entries.offset,
         end: base + entries.offset + count,
       });
+    }
+    if (top !== undefined) {
+      for (const [{ offset }, bytes] of [
+        [top.values, 2],
+        [top.channels, top.channels.entryBytes],
+      ] as const) {
+        const first = base + offset;
+        ranges.push({ part: 'outliers', first, end: first + validTokens * top.count * bytes });
+      }
     }
   }
   if (layout.parametersShared)

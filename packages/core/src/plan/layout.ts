@@ -51,6 +51,13 @@ export interface SparsePlane {
   readonly entries: { readonly offset: number; readonly capacity: number };
 }
 
+/** Top outliers of a head: f16 values and their channels, `count` of each per slot, channels rising. */
+export interface TopPlane {
+  readonly count: number;
+  readonly values: { readonly offset: number };
+  readonly channels: { readonly offset: number; readonly entryBytes: 1 | 2 };
+}
+
 export interface BlockLayout {
   readonly blockTokens: number;
   readonly heads: number;
@@ -65,6 +72,8 @@ export interface BlockLayout {
   /** True when the parameters are shared by all heads and lie in the plane after the head blocks. */
   readonly parametersShared: boolean;
   readonly sparse: SparsePlane | null;
+  /** Absent without top outliers. */
+  readonly top?: TopPlane;
   readonly headBytes: number;
   readonly sharedBytes: number;
   /** `heads * headBytes + sharedBytes`: one page of one layer and tensor. */
@@ -78,7 +87,7 @@ export const PARAMETER_BYTES: Readonly<Record<ParameterType, number>> = {
   e8m0: 1,
 };
 
-/** Lays out a block. Throws SHAPE_UNSUPPORTED when the group size does not divide the head dim. */
+/** Lays out a block. Throws SHAPE_UNSUPPORTED when the scheme does not fit the head dim. */
 export function layoutBlock(
   scheme: QuantizedTensorScheme,
   shape: {
@@ -140,6 +149,19 @@ export function layoutBlock(
     };
     end = align(entriesOffset + capacity, PLANE_ALIGNMENT);
   }
+  let top: TopPlane | undefined;
+  if (scheme.outliers?.kind === 'top') {
+    const { count } = scheme.outliers;
+    if (count > headDim) refuseCount(count, headDim, shape.tensor);
+    const entryBytes = headDim <= 256 ? 1 : 2;
+    const channelsOffset = align(end + blockTokens * count * 2, PLANE_ALIGNMENT);
+    top = {
+      count,
+      values: { offset: end },
+      channels: { offset: channelsOffset, entryBytes },
+    };
+    end = align(channelsOffset + blockTokens * count * entryBytes, PLANE_ALIGNMENT);
+  }
   return {
     blockTokens,
     heads,
@@ -151,10 +173,20 @@ export function layoutBlock(
     parameters,
     parametersShared: shared,
     sparse,
+    ...(top === undefined ? {} : { top }),
     headBytes: end,
     sharedBytes: sharedEnd,
     pageBytes: heads * end + sharedEnd,
   };
+}
+
+function refuseCount(count: number, headDim: number, tensor: string): never {
+  throw new LowbitKvError('SHAPE_UNSUPPORTED', {
+    message: `a token of the ${tensor}s has fewer channels than outliers`,
+    value: { count, headDim },
+    valid: `at most ${headDim} outliers`,
+    next: 'Choose a preset with fewer outliers, or override it for this model.',
+  });
 }
 
 function codesPlane(

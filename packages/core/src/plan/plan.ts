@@ -293,7 +293,7 @@ function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): nu
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
   const format = spec.outliers?.storage.format;
-  if (format === undefined || format === 'coo64') return;
+  if (format !== 'bitmap64') return;
   throw new LowbitKvError('PLAN_REFUSED', {
     message: 'this outlier storage has no block layout yet',
     value: format,

@@ -8,11 +8,12 @@ import { canonicalizePage } from './canonical.js';
 import type { Refuse } from './page-place.js';
 import { checkBandSteps, checkBands } from './validate-bands.js';
 import { checkLevelCodes, checkParameters, checkZeroScales } from './validate-groups.js';
+import { checkTop } from './validate-top.js';
 
 /**
  * Throws BLOCK_INVALID, naming tensor, layer, head and group, unless the page is what the law could have written for
  * `validTokens` tokens: finite parameters, no subnormal or wrongly signed scale, no code other than 0 beside a scale of 0,
- * outlier lists in order and inside their room, and zeros everywhere else. Groups of a codec must decode to finite values.
+ * outlier lists in order, inside their room and beside codes of 0, and zeros everywhere else. Groups of a codec must decode to finite values.
  */
 export function validatePage(
   plan: PackedTensorPlan,
@@ -51,6 +52,7 @@ export function validatePage(
   } else {
     checkZeroScales(plan, page, validTokens, refuse);
     checkLevelCodes(plan, page, validTokens, refuse);
+    if (layout.top !== undefined) checkTop(plan, layout.top, page, validTokens, refuse);
   }
   checkUnused(plan, page, validTokens, refuse);
 }

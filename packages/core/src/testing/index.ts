@@ -19,6 +19,7 @@ export {
   type SchemeParts,
   symmetric,
   withParameters,
+  withTop,
 } from './inline-schemes.js';
 export { type HeadTensorShape, headsFirstToRagged, raggedToHeadsFirst } from './layout.js';
 export { maxAbsDifference, nmse, relativeError } from './metrics.js';

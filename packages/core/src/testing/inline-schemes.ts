@@ -185,6 +185,11 @@ export function withParameters(
   return { ...tensor, parameters };
 }
 
+/** The same tensor with the largest magnitudes of each token beside the codes. */
+export function withTop(tensor: QuantizedTensorScheme, count: number): QuantizedTensorScheme {
+  return { ...tensor, outliers: { kind: 'top', count, storage: { format: 'list' } } };
+}
+
 /** Values of everything a scheme asks for, different in every layer, tensor, head and channel. */
 export function inlineCalibration(target: Scheme, geometry: Geometry): Calibration | undefined {
   const need = target.calibration;

@@ -112,6 +112,51 @@ it('codes of the vectors are those of the packed bytes', () => {
   }
 });
 
+describe('pages with top outliers', () => {
+  it.each(
+    lawVectors.top.map((row) => {
+      const codes = JSON.stringify(row.quantizer.codes);
+      return [row.quantizer.mode, codes, row.parameters.scale, row.name, row.along, row] as const;
+    }),
+  )('%s %s, %s: %s along %s', (_mode, _codes, _scale, _name, _along, row) => {
+    const { along, size, bits, count, parameters } = row;
+    const headDim = row.tokens[0]!.length;
+    const blockTokens = row.tokens.length;
+    const groups = groupScheme(bits, along, size, typedQuantizer(row), parameters);
+    const outliers = { kind: 'top', count, storage: { format: 'list' } } as const;
+    const plan = planOf({ ...groups, outliers }, { heads: 2, headDim, blockTokens });
+    const page = new Uint8Array(plan.layout.pageBytes);
+    const zeros = row.tokens.map((token) => token.map(() => '0x0000'));
+    // The second head holds the tokens, so that offsets inside a page count.
+    const tokens = row.tokens.flatMap((token, i) => [...bitsOf(zeros[i]!), ...bitsOf(token)]);
+    encodeTokens(plan, Uint16Array.from(tokens), blockTokens, null, page, 0);
+    const base = plan.layout.headBytes;
+    const { rowBytes } = plan.layout.codes;
+    for (const [i, packed] of row.packed.entries()) {
+      const bytes = bytesOfHex(packed);
+      expect(page.subarray(base + i * rowBytes, base + i * rowBytes + bytes.length)).toEqual(bytes);
+    }
+    const perRow = row.groups.length / row.packed.length;
+    for (const [i, [scale, zero]] of row.groups.entries()) {
+      const [line, group] = [Math.floor(i / perRow), i % perRow];
+      const entry = along === 'tokens' ? group * headDim + line : i;
+      if (scale !== null) expect(readParameter(plan, page, 1, 'scale', entry)).toBe(scale);
+      if (zero !== null) expect(readParameter(plan, page, 1, 'zero', entry)).toBe(zero);
+    }
+    const { channels } = plan.layout.top!;
+    const stored = page.subarray(base + channels.offset).subarray(0, blockTokens * count);
+    expect([...stored]).toEqual(row.channels.flat());
+    const decoded = new Float32Array(blockTokens * headDim);
+    decodeTokens(plan, page, 1, 0, blockTokens, decoded);
+    expect(
+      sameValues(
+        decoded,
+        row.decoded.flatMap((line) => [...floatsOf(line)]),
+      ),
+    ).toBe(true);
+  });
+});
+
 describe('one vector with bands', () => {
   it.each(lawVectors.bands.map((row) => [row.middle, row.name, row] as const))(
     '%s: %s',

@@ -76,18 +76,22 @@ function parametersOf(quantizer: Quantizer, pick: number): QuantizedTensorScheme
   return { scale, zero: pick % 5 < 2 ? 'f32' : 'f16' };
 }
 
-/** A group scheme of one of the widths of its quantizer, half of the time with other parameters than f16. */
+/** A group scheme of one of the widths of its quantizer, sometimes with other parameters than f16 or with outliers. */
 function sampleScheme(
   [, quantizer, widths]: (typeof QUANTIZERS)[number],
   along: 'tokens' | 'channels',
   size: number,
   width: number,
   pick: number,
+  headDim: number,
 ): QuantizedTensorScheme {
   const bits = widths[width % widths.length]!;
   const parameters =
     pick % 2 === 0 ? f16Parameters(quantizer) : parametersOf(quantizer, Math.floor(pick / 2));
-  return groupScheme(bits, along, size, quantizer, parameters);
+  const scheme = groupScheme(bits, along, size, quantizer, parameters);
+  if (pick % 3 !== 0) return scheme;
+  const count = Math.min(headDim, 1 + (Math.floor(pick / 3) % 4));
+  return { ...scheme, outliers: { kind: 'top', count, storage: { format: 'list' } } };
 }
 
 export const THRESHOLDS = { outerLow: -1.75, innerLow: -0.125, innerHigh: 0.125, outerHigh: 1.5 };
@@ -105,7 +109,7 @@ const alongTokens = fc
     pick: fc.nat(),
   })
   .map(({ quantizer, size, groups, headDim, heads: count, width, pick }) => ({
-    scheme: sampleScheme(quantizer, 'tokens', size, width, pick),
+    scheme: sampleScheme(quantizer, 'tokens', size, width, pick, headDim),
     shape: { heads: count, headDim, blockTokens: groups * size },
   }));
 
@@ -120,7 +124,7 @@ const alongChannels = fc
     pick: fc.nat(),
   })
   .map(({ quantizer, size, groups, blockTokens, heads: count, width, pick }) => ({
-    scheme: sampleScheme(quantizer, 'channels', size, width, pick),
+    scheme: sampleScheme(quantizer, 'channels', size, width, pick, groups * size),
     shape: { heads: count, headDim: groups * size, blockTokens },
   }));
 
@@ -135,7 +139,7 @@ const vectors = fc
   })
   .map(({ quantizer, headDim, blockTokens, heads: count, width, pick }) => ({
     scheme: {
-      ...sampleScheme(quantizer, 'channels', 1, width, pick),
+      ...sampleScheme(quantizer, 'channels', 1, width, pick, headDim),
       groups: { along: 'vector', scope: 'head' },
     } as QuantizedTensorScheme,
     shape: { heads: count, headDim, blockTokens },

@@ -29,8 +29,25 @@ function dataFor(plan: PackedTensorPlan, count: number, seed: number): Uint16Arr
   }));
 }
 
+/** Element numbers of the top outliers of tokens `[count, headDim]`. */
+function outliersOf({ layout }: PackedTensorPlan, values: Float32Array): number[] {
+  const { top, headDim } = layout;
+  if (top === undefined) return [];
+  const elements = Array.from(values, (_, i) => i);
+  const rank = (a: number, b: number) => Math.abs(values[b]!) - Math.abs(values[a]!) || a - b;
+  return Array.from({ length: values.length / headDim }, (_, token) =>
+    elements
+      .slice(token * headDim, (token + 1) * headDim)
+      .sort(rank)
+      .slice(0, top.count),
+  ).flat();
+}
+
 /** Decoded values of one head, `[count, headDim]`, straight from the quantizers. */
-function directly(plan: PackedTensorPlan, values: Float32Array, count: number): Float32Array {
+function directly(plan: PackedTensorPlan, tokens: Float32Array, count: number): Float32Array {
+  const outliers = outliersOf(plan, tokens);
+  const values = tokens.slice();
+  for (const i of outliers) values[i] = Number.NaN;
   const { layout, scheme } = plan;
   const { headDim, tokensPerGroup, channelsPerGroup } = layout;
   const { quantizer, bits, parameters } = scheme;
@@ -66,6 +83,7 @@ function directly(plan: PackedTensorPlan, values: Float32Array, count: number): 
     });
     decoded.set(alongTokens ? transpose(result, headDim, tile) : result, first * headDim);
   }
+  for (const i of outliers) decoded[i] = tokens[i]! + 0;
   return decoded;
 }
 

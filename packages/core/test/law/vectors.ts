@@ -50,6 +50,21 @@ export const lawVectors = read('law-vectors.json') as {
     scale: number | null;
     zero: number | null;
   })[];
+  /** Whole pages with top outliers: rows of codes, and scale and zero of their groups one row after another. */
+  readonly top: readonly {
+    name: string;
+    along: 'tokens' | 'channels';
+    size: number;
+    count: number;
+    bits: 2 | 3 | 4;
+    quantizer: (typeof lawVectors.types)[number]['quantizer'];
+    parameters: QuantizedTensorScheme['parameters'];
+    tokens: readonly (readonly string[])[];
+    channels: readonly (readonly number[])[];
+    packed: readonly string[];
+    groups: readonly (readonly [number | null, number | null])[];
+    decoded: readonly (readonly string[])[];
+  }[];
   readonly bands: readonly {
     name: string;
     middle: 'midRise' | 'uniform';
@@ -85,8 +100,10 @@ export const lawVectors = read('law-vectors.json') as {
   }[];
 };
 
-/** The quantizer of a row of `types` with the levels that it names. */
-export function typedQuantizer({ quantizer }: (typeof lawVectors.types)[number]): Quantizer {
+/** The quantizer of a row of `types` or `top` with the levels that it names. */
+export function typedQuantizer({
+  quantizer,
+}: Pick<(typeof lawVectors.types)[number], 'quantizer'>): Quantizer {
   if (typeof quantizer.codes === 'string') return quantizer as Quantizer;
   const levels = lawVectors.tables[quantizer.codes.levels as string];
   return { ...quantizer, codes: { ...quantizer.codes, levels } } as Quantizer;

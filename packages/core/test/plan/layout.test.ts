@@ -44,6 +44,13 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
       add(`offsets ${head}`, base + endOffsets.offset, offsets);
       add(`outliers ${head}`, base + list.offset, list.capacity);
     }
+    if (layout.top !== undefined) {
+      const { count, values, channels } = layout.top;
+      expect(channels.entryBytes).toBe(headDim <= 256 ? 1 : 2);
+      add(`outliers ${head}`, base + values.offset, blockTokens * count * 2);
+      const width = blockTokens * count * channels.entryBytes;
+      add(`outlier channels ${head}`, base + channels.offset, width);
+    }
   }
   if (layout.parametersShared)
     for (const plane of layout.parameters)
@@ -108,7 +115,7 @@ describe('layouts', () => {
         const parameters = ranges
           .filter(({ part }) => part === 'parameters')
           .reduce((sum, { first, end }) => sum + end - first, 0);
-        const planes = planesOf(plan).filter(({ name }) => !/codes|offsets|outliers/.test(name));
+        const planes = planesOf(plan).filter(({ name }) => !/codes|offsets|outlier/.test(name));
         expect(parameters).toBe(planes.reduce((sum, { first, end }) => sum + end - first, 0));
       }),
       { numRuns: 200 },

@@ -31,7 +31,7 @@ const FULL = { mode: 'symmetric', codes: 'full' } as const;
 
 /** A page of two heads, 16 tokens, 16 channels, and a way to write a parameter of it. */
 function sample(scheme = groupScheme(4, 'tokens', 8, ASYMMETRIC)) {
-  const banded = scheme.outliers !== undefined;
+  const banded = scheme.outliers?.kind === 'bands';
   const plan = planOf(scheme, {
     heads: 2,
     headDim: 16,
@@ -201,6 +201,35 @@ describe('validatePage refuses', () => {
     expect(error.message).toContain('indices');
     expect(error.where).toMatchObject({ head: 0, slot: 0, group: 0 });
     expect(damage(entries.offset, page[entries.offset]! | 63).message).toContain('indices');
+  });
+
+  it.each(['tokens', 'channels'] as const)('damaged top outliers, groups along %s', (along) => {
+    const outliers = { kind: 'top', count: 2, storage: { format: 'list' } } as const;
+    const { plan, page } = sample({ ...groupScheme(4, along, 8, ASYMMETRIC), outliers });
+    validatePage(plan, page, 16);
+    const { headBytes, codes } = plan.layout;
+    const { values, channels } = plan.layout.top!;
+    const damaged = (at: number, change: (byte: number) => number) => {
+      const copy = page.slice();
+      copy[headBytes + at] = change(page[headBytes + at]!);
+      expect(copy).not.toEqual(page);
+      return refusal(() => validatePage(plan, copy, 16));
+    };
+    // Both outliers of slot 5 of head 1.
+    const [first, second] = page.subarray(headBytes + channels.offset + 10).subarray(0, 2);
+    const where = { tensor: 'key', head: 1, slot: 5 };
+    const swapped = damaged(channels.offset + 11, () => first!);
+    expect(swapped).toMatchObject({ where, value: first, valid: `${first! + 1} to 15` });
+    expect(damaged(channels.offset + 10, () => 16)).toMatchObject({ where, valid: '0 to 15' });
+    const infinite = damaged(values.offset + 4 * 5 + 3, (byte) => byte | 0x7c);
+    expect(infinite.message).toContain('not finite');
+    expect(infinite.where).toEqual({ ...where, channel: second });
+    const [row, column] = along === 'tokens' ? [second!, 5] : [5, second!];
+    const coded = damaged(row * codes.rowBytes + (column >> 1), (byte) =>
+      column % 2 === 0 ? byte | 1 : byte | 16,
+    );
+    expect(coded.message).toContain('has a code as well');
+    expect(coded.where).toEqual({ ...where, channel: second });
   });
 
   it.each(['tokens', 'channels'] as const)('a code without a level, along %s', (along) => {
