@@ -3,7 +3,12 @@
  * sequence out. Each is measured on tokens to which the transforms before it have been applied.
  */
 import type { TensorPlan } from '@lowbit-kv/core';
-import { isMeasured, type MeasuredTransform, transformsOf } from '../packed-plan.js';
+import {
+  isMeasured,
+  type MeasuredTransform,
+  measuredTransforms,
+  transformsOf,
+} from '../packed-plan.js';
 import { GraphBuilder, type Value } from './builder.js';
 import { Operations } from './operations.js';
 import { pairwiseSum } from './pairwise-sum.js';
@@ -29,12 +34,14 @@ export function buildStatisticsGraph(
   const o = new Operations(graph);
   const input = graph.input('tokens', 'float16', [tokens, heads, headDim], 'Tokens to measure.');
   let values = o.cast(input, 'float32');
+  const wanted = measuredTransforms(plan).length;
   const planes: Value[] = [];
   for (const transform of transformsOf(plan)) {
     const measured = isMeasured(transform)
       ? measure(o, transform, values, [tokens, heads, headDim])
       : null;
     if (measured !== null) planes.push(measured);
+    if (planes.length === wanted) break;
     values = transformTokens([stepOf(o, plan, transform, measured)], values);
   }
   graph.output(
