@@ -3,21 +3,19 @@
  */
 import type { LevelTable, QuantizedTensorScheme } from '../scheme.js';
 import { E2M1_LEVELS, e4m3Levels } from './float-levels.js';
-import { asymmetric } from './inline-schemes.js';
+import { asymmetric, symmetric } from './inline-schemes.js';
 
 export function levelTable(
   bits: 2 | 3 | 4 | 8,
   codes: LevelTable,
   along: 'tokens' | 'channels',
   size: number,
-  window = { recent: 0, flush: along === 'tokens' ? size : 1 },
+  window?: QuantizedTensorScheme['window'],
 ): QuantizedTensorScheme {
   return {
-    bits,
-    groups: { along, size },
+    ...symmetric(bits, 'full', along, size, window),
     quantizer: { mode: 'symmetric', codes },
     parameters: codes.scaledBy === 'none' ? {} : { scale: 'f16' },
-    window,
   };
 }
 
@@ -27,7 +25,7 @@ export function offsetLevelTable(
   levels: LevelTable['levels'],
   along: 'tokens' | 'channels',
   size: number,
-  window = { recent: 0, flush: along === 'tokens' ? size : 1 },
+  window?: QuantizedTensorScheme['window'],
 ): QuantizedTensorScheme {
   return {
     ...asymmetric(bits, along, size, window),
