@@ -192,6 +192,25 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
   });
 });
 
+it.each([
+  ['means', MEAN],
+  ['channel scales', SCALE],
+  ['tensor scales', TENSOR],
+] as const)('%s are those of what is finite', (_, transform) => {
+  const plan = planOf([transform]).layers[0]!.key;
+  const tokens = data(STATISTICS, 10);
+  const infinite = tokens.slice();
+  const zero = tokens.slice();
+  for (const [token, bits] of [0x7c00, 0xfc00, 0x7e00].entries()) {
+    infinite[token * width + 5] = bits;
+    zero[token * width + 5] = 0;
+  }
+  expect(measureStatistics(plan, infinite)).toEqual(measureStatistics(plan, zero));
+  expect(measureStatistics(plan, infinite).some((bits) => bits !== 0x3c00 && bits !== 0)).toBe(
+    true,
+  );
+});
+
 it('the mean is that of the first tokens after the sinks, rounded to f16', () => {
   const plan = planOf([MEAN]).layers[0]!.key;
   const tokens = data(STATISTICS, 9);
@@ -204,6 +223,14 @@ it('the mean is that of the first tokens after the sinks, rounded to f16', () =>
     expect(Math.abs(mean - sum / STATISTICS)).toBeLessThanOrEqual(2 ** -10 * Math.abs(mean) + 1e-6);
     expect(roundToF16(mean)).toBe(mean);
   }
+});
+
+it('a sum is multiplied with the reciprocal of the number of tokens in f32', () => {
+  // 9.34130859375 / 7 lies in the middle of two f16 numbers, the even one below; its product with f32(1/7) lies above.
+  const column = [8, 1.3408203125, 2 ** -11, 0, 0, 0, 0];
+  const tokens = encodeF16(Float32Array.from(column.flatMap((x) => new Array(width).fill(x))));
+  const page = measureStatistics(planOf([MEAN]).layers[0]!.key, tokens);
+  expect([...page]).toEqual(new Array(width).fill(15703));
 });
 
 it('a mean stays 0 where it is small against the mean absolute deviation', () => {

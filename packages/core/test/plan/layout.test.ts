@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { decodeTokens } from '../../src/law/decode.js';
 import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
 import { canonicalizePage, outlierCount, usedRanges } from '../../src/plan/canonical.js';
+import { layoutBlock } from '../../src/plan/layout.js';
 import { anyPlan } from '../law/page-samples.js';
-import { normalBits } from '../law/support.js';
+import { bandScheme, normalBits } from '../law/support.js';
 
 const TYPE_BYTES = { f16: 2, f32: 4, e4m3: 1, e8m0: 1 };
 
@@ -187,5 +188,17 @@ describe('canonicalizePage', () => {
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('outlier end offsets', () => {
+  it.each([
+    [65535, 2],
+    [65536, 4],
+  ])('of a room of %i take %i bytes', (room, bytes) => {
+    const shape = { heads: 1, headDim: 64, blockTokens: room, tensor: 'key' };
+    const { sparse } = layoutBlock(bandScheme('midRise', 'head', 1), shape);
+    expect(sparse?.entries.capacity).toBe(room);
+    expect(sparse?.endOffsets.entryBytes).toBe(bytes);
   });
 });
