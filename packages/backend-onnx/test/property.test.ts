@@ -4,8 +4,16 @@
 import type { QuantizedTensorScheme, Transform } from '@lowbit-kv/core';
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
-import { tables, withTypes } from './support/codes.js';
-import { asymmetric, bands, hybrid, scheme, symmetric, withTop } from './support/schemes.js';
+import { tables } from './support/codes.js';
+import {
+  asymmetric,
+  bands,
+  hybrid,
+  scheme,
+  symmetric,
+  withTop,
+  withTypes,
+} from './support/schemes.js';
 import { transformChain, transformed } from './support/transforms.js';
 import { createTwin, type Pair } from './support/twin.js';
 

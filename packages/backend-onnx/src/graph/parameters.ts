@@ -7,7 +7,7 @@ import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
 import { type Range, roundOffset, roundScale, roundToF16, settleF16 } from './rounding.js';
 
-const LARGEST_F32 = (2 - 2 ** -23) * 2 ** 127;
+export const LARGEST_F32 = (2 - 2 ** -23) * 2 ** 127;
 const SMALLEST_NORMAL_F32 = 2 ** -126;
 const LARGEST_E4M3 = 448;
 const SMALLEST_E4M3 = 2 ** -9;

@@ -6,6 +6,7 @@ import type { PackedPlan } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
 import { parameterValues } from './parameter-values.js';
+import { LARGEST_F32 } from './parameters.js';
 import { roundOffset } from './rounding.js';
 import { numbersAt } from './unpack.js';
 
@@ -18,7 +19,8 @@ export function takeOutliers(
   { count, channels: { entryBytes } }: TopPlane,
   tokens: Value,
 ): Value {
-  const ranks = o.select(o.isNaN(tokens), -1, o.absolute(tokens));
+  const magnitudes = o.absolute(tokens);
+  const ranks = o.select(o.atMost(magnitudes, LARGEST_F32), magnitudes, -1);
   const channels = o.lowest(o.highestIndices(ranks, 2, count), 2, count);
   const values = o.graph.node('GatherElements', 'float32', [tokens, channels], { axis: 2 });
   const numbers = roundOffset(o, o.select(o.isNaN(values), 0, values));

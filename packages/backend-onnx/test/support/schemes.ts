@@ -14,4 +14,5 @@ export {
   symmetric,
   withParameters,
   withTop,
+  withTypes,
 } from '@lowbit-kv/core/testing';

@@ -6,6 +6,7 @@ import type { Geometry } from '../geometry.js';
 import { createPlan, type Plan } from '../plan/plan.js';
 import type { QuantizedTensorScheme, SchemeOverride, TensorScheme } from '../scheme.js';
 import { sharedExponentCodec, withSharedExponent } from '../testing/inline-codec.js';
+import { levelTable } from '../testing/inline-codes.js';
 import {
   asymmetric,
   bands,
@@ -13,7 +14,6 @@ import {
   hybrid,
   inlineCalibration,
   inlineScheme,
-  levelTable,
   type SchemeParts,
   symmetric,
 } from '../testing/inline-schemes.js';

@@ -4,16 +4,13 @@
  */
 import type { LevelTable } from '../scheme.js';
 import { E2M1_LEVELS, e4m3Levels } from '../testing/float-levels.js';
+import { levelTable, offsetLevelTable, withParameters, withTop } from '../testing/inline-codes.js';
 import {
   asymmetric,
   channelScaled,
   hybrid,
-  levelTable,
-  offsetLevelTable,
   type SchemeParts,
   symmetric,
-  withParameters,
-  withTop,
 } from '../testing/inline-schemes.js';
 import type { TransformParts } from './transform-plans.js';
 

@@ -112,7 +112,7 @@ async function gridAndTies(plan: Plan): Promise<void> {
   }
   if (checked === 0)
     throw new ContractSkip(
-      'no tensor of this scheme promises to keep a grid: hybrid, scaled or with outliers',
+      'no tensor of this scheme promises to keep a grid: hybrid, a table, transformed or with outliers',
     );
 }
 
@@ -129,7 +129,10 @@ interface GridSpan {
 function gridSpan(tensor: TensorPlan): GridSpan | null {
   const scheme = boundedScheme(tensor);
   if (scheme === null || scheme.quantizer.mode === 'hybrid') return null;
-  const { bits, quantizer } = scheme;
+  const { bits, quantizer, parameters, outliers } = scheme;
+  // Outliers change the range of what is left; an f32 scale is the inexact product itself.
+  if (typeof quantizer.codes === 'object' || outliers !== undefined || parameters.scale === 'f32')
+    return null;
   if (quantizer.mode === 'asymmetric') {
     const lowest = -(2 ** (bits - 1));
     const highest = lowest + 2 ** bits - 1;

@@ -14,11 +14,9 @@ export function writeU16(bytes: Uint8Array, offset: number, value: number): void
 
 /** A number of 1, 2 or 4 bytes. */
 export function readNumber(bytes: Uint8Array, offset: number, size: number): number {
-  let value = bytes[offset] as number;
-  if (size > 1) value |= (bytes[offset + 1] as number) << 8;
-  if (size > 2)
-    value |= ((bytes[offset + 2] as number) << 16) | ((bytes[offset + 3] as number) << 24);
-  return value >>> 0;
+  if (size === 1) return bytes[offset] as number;
+  if (size === 2) return readU16(bytes, offset);
+  return (readU16(bytes, offset) | (readU16(bytes, offset + 2) << 16)) >>> 0;
 }
 
 export function writeNumber(bytes: Uint8Array, offset: number, size: number, value: number): void {

@@ -25,8 +25,8 @@ export function outlierTaker(
     for (let channel = 0; channel < headDim; channel++) {
       float[0] = row[at + channel] as number;
       const magnitude = (bits[0] as number) & 0x7fffffff;
-      // Magnitudes rank as their bits do; what is not a number comes last.
-      ranks[channel] = magnitude > 0x7f800000 ? 0 : magnitude + 1;
+      // Magnitudes rank as their bits do; what is not finite comes last.
+      ranks[channel] = magnitude >= 0x7f800000 ? 0 : magnitude + 1;
     }
     const least = ranks.slice().sort()[headDim - count] as number;
     let ties = count;

@@ -7,6 +7,14 @@ export { E2M1_LEVELS, e4m3Levels } from './float-levels.js';
 export { type GridRecipe, type GridTensor, lcgGrid } from './grid.js';
 export { sharedExponentCodec, withSharedExponent } from './inline-codec.js';
 export {
+  inlineTables,
+  levelTable,
+  offsetLevelTable,
+  withParameters,
+  withTop,
+  withTypes,
+} from './inline-codes.js';
+export {
   asymmetric,
   bands,
   channelScaled,
@@ -14,12 +22,8 @@ export {
   inlineCalibration,
   inlineNeed,
   inlineScheme,
-  levelTable,
-  offsetLevelTable,
   type SchemeParts,
   symmetric,
-  withParameters,
-  withTop,
 } from './inline-schemes.js';
 export { type HeadTensorShape, headsFirstToRagged, raggedToHeadsFirst } from './layout.js';
 export { maxAbsDifference, nmse, relativeError } from './metrics.js';

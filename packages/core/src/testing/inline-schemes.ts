@@ -9,7 +9,6 @@ import type {
   Calibration,
   CalibrationNeed,
   CalibrationValue,
-  LevelTable,
   QuantizedTensorScheme,
   Scheme,
   TensorCalibration,
@@ -47,36 +46,6 @@ export function symmetric(
     quantizer: { mode: 'symmetric', codes },
     parameters: { scale: f16 },
     window,
-  };
-}
-
-export function levelTable(
-  bits: 2 | 3 | 4 | 8,
-  codes: LevelTable,
-  along: 'tokens' | 'channels',
-  size: number,
-  window = { recent: 0, flush: along === 'tokens' ? size : 1 },
-): QuantizedTensorScheme {
-  return {
-    bits,
-    groups: { along, size },
-    quantizer: { mode: 'symmetric', codes },
-    parameters: codes.scaledBy === 'none' ? {} : { scale: f16 },
-    window,
-  };
-}
-
-/** A level table over the group minimum; its first level is 0. */
-export function offsetLevelTable(
-  bits: 2 | 3 | 4 | 8,
-  levels: LevelTable['levels'],
-  along: 'tokens' | 'channels',
-  size: number,
-  window = { recent: 0, flush: along === 'tokens' ? size : 1 },
-): QuantizedTensorScheme {
-  return {
-    ...asymmetric(bits, along, size, window),
-    quantizer: { mode: 'asymmetric', codes: { levels, scaledBy: 'absoluteMaximum' } },
   };
 }
 
@@ -175,19 +144,6 @@ export function inlineNeed(tensors: readonly TensorScheme[]): CalibrationNeed {
     transforms?.some((step) => 'statisticsTokens' in step),
   );
   return { kind: measured ? 'prefill' : 'none' };
-}
-
-/** The same tensor with parameters of other types. */
-export function withParameters(
-  tensor: QuantizedTensorScheme,
-  parameters: QuantizedTensorScheme['parameters'],
-): QuantizedTensorScheme {
-  return { ...tensor, parameters };
-}
-
-/** The same tensor with the largest magnitudes of each token beside the codes. */
-export function withTop(tensor: QuantizedTensorScheme, count: number): QuantizedTensorScheme {
-  return { ...tensor, outliers: { kind: 'top', count, storage: { format: 'list' } } };
 }
 
 /** Values of everything a scheme asks for, different in every layer, tensor, head and channel. */

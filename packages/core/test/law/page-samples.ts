@@ -4,8 +4,13 @@
 import fc from 'fast-check';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
 import type { QuantizedTensorScheme, Quantizer } from '../../src/scheme.js';
-import { sharedExponentCodec, withSharedExponent } from '../../src/testing/index.js';
-import { bandScheme, f16Parameters, groupScheme, planOf } from './support.js';
+import {
+  sharedExponentCodec,
+  withSharedExponent,
+  withTop,
+  withTypes,
+} from '../../src/testing/index.js';
+import { bandScheme, groupScheme, planOf } from './support.js';
 
 export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 | 3 | 4 | 8)[]])[] =
   [
@@ -59,23 +64,6 @@ export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 
     ],
   ];
 
-const signless = ['f16', 'f32', 'e4m3'] as const;
-
-/** Parameters of some types that a quantizer allows. */
-function parametersOf(quantizer: Quantizer, pick: number): QuantizedTensorScheme['parameters'] {
-  const plain = f16Parameters(quantizer);
-  if (plain.scale === undefined) return plain;
-  const signed = quantizer.mode === 'hybrid' || quantizer.codes === 'fullSigned';
-  const types = signed
-    ? (['f16', 'f32'] as const)
-    : plain.zero === undefined
-      ? ([...signless, 'e8m0'] as const)
-      : signless;
-  const scale = types[pick % types.length]!;
-  if (plain.zero === undefined) return { scale };
-  return { scale, zero: pick % 5 < 2 ? 'f32' : 'f16' };
-}
-
 /** A group scheme of one of the widths of its quantizer, sometimes with other parameters than f16 or with outliers. */
 function sampleScheme(
   [, quantizer, widths]: (typeof QUANTIZERS)[number],
@@ -86,12 +74,10 @@ function sampleScheme(
   headDim: number,
 ): QuantizedTensorScheme {
   const bits = widths[width % widths.length]!;
-  const parameters =
-    pick % 2 === 0 ? f16Parameters(quantizer) : parametersOf(quantizer, Math.floor(pick / 2));
-  const scheme = groupScheme(bits, along, size, quantizer, parameters);
+  const plain = groupScheme(bits, along, size, quantizer);
+  const scheme = pick % 2 === 0 ? plain : withTypes(plain, Math.floor(pick / 2));
   if (pick % 3 !== 0) return scheme;
-  const count = Math.min(headDim, 1 + (Math.floor(pick / 3) % 4));
-  return { ...scheme, outliers: { kind: 'top', count, storage: { format: 'list' } } };
+  return withTop(scheme, Math.min(headDim, 1 + (Math.floor(pick / 3) % 4)));
 }
 
 export const THRESHOLDS = { outerLow: -1.75, innerLow: -0.125, innerHigh: 0.125, outerHigh: 1.5 };

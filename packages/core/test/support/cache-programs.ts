@@ -14,8 +14,11 @@ import {
 import {
   inlineCalibration,
   inlineNeed,
+  inlineTables,
   sharedExponentCodec,
   withSharedExponent,
+  withTop,
+  withTypes,
 } from '../../src/testing/index.js';
 import { channelScale, scheme, tensor } from './schemes.js';
 
@@ -44,7 +47,7 @@ const window = (size: number) =>
 
 const codes = fc.constantFrom('asymmetric', 'signmag', 'full', 'fullSigned', 'hybrid' as const);
 
-const quantized = fc.oneof(
+const plain = fc.oneof(
   fc
     .record({ bits: fc.constantFrom(2, 3, 4, 8), codes, window: window(8) })
     .map((t) =>
@@ -63,6 +66,35 @@ const quantized = fc.oneof(
     .map((t) => withSharedExponent({ along: t.along as 'tokens', size: 8 }, 8, t.window)),
   fc.constant(tensor({ bits: 16 })),
 );
+
+const tables = fc
+  .record({ along: fc.constantFrom('tokens' as const, 'channels' as const), window: window(8) })
+  .chain(({ along, window: { recent, flush } }) =>
+    fc
+      .constantFrom(...inlineTables(along, 8))
+      .map((table): TensorScheme => ({ ...table, window: { recent, flush } })),
+  );
+
+/** Sometimes with other types of parameters or with outliers. */
+function varied(tensors: fc.Arbitrary<TensorScheme>): fc.Arbitrary<TensorScheme> {
+  return fc
+    .record({
+      tensor: tensors,
+      types: fc.option(fc.nat(), { nil: null }),
+      top: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null, freq: 2 }),
+    })
+    .map(({ tensor, types, top }) => {
+      if (tensor.bits === 16 || tensor.quantizer.mode === 'codec') return tensor;
+      const typed = types === null ? tensor : withTypes(tensor, types);
+      return top === null ? typed : withTop(typed, top);
+    });
+}
+
+const quantized = varied(
+  fc.oneof({ arbitrary: plain, weight: 3 }, { arbitrary: tables, weight: 1 }),
+);
+/** Calibration has levels for one table of a tensor only. */
+const quantizedHeads = varied(plain);
 
 const banded = fc
   .record({ window: window(1), scope: fc.constantFrom('head', 'allHeads'), uniform: fc.boolean() })
@@ -184,8 +216,8 @@ export const setups: fc.Arbitrary<Setup> = fc
       fc.record({
         layer: fc.constantFrom(0, -1),
         head: fc.nat(HEADS - 1),
-        key: fc.option(quantized, { nil: undefined }),
-        value: quantized,
+        key: fc.option(quantizedHeads, { nil: undefined }),
+        value: quantizedHeads,
       }),
       { nil: null, freq: 2 },
     ),

@@ -4,10 +4,12 @@
 import {
   type AttentionResult,
   type Backend,
+  type BlockLayout,
   type BlockStore,
   f32Tensor,
   type LayerPlan,
   type Plan,
+  type Quantizer,
   referenceBackend,
   type Span,
   type TensorCalibration,
@@ -113,31 +115,85 @@ export function takesUnitsForLayers(): Backend {
   });
 }
 
-/** Every group that is not the first of its page gets the scale of the group before it. */
-export function staleScale(): Backend {
+/** Changes pages after the steps that packed into them, from the slot that was packed last. */
+function withPages(
+  change: (bytes: Uint8Array, layout: BlockLayout, slot: number, count: number) => void,
+): Backend {
   return doctored((inner, plan) => {
-    const touched: { layer: number; tensor: 'key' | 'value'; page: number; slot: number }[] = [];
+    const touched: {
+      layer: number;
+      tensor: 'key' | 'value';
+      page: number;
+      slot: number;
+      count: number;
+    }[] = [];
     return {
       append: (job) => {
         inner.append(job);
         for (const tensor of ['key', 'value'] as const) {
-          for (const { page, slot } of job.work[tensor].packs)
-            if (slot > 0) touched.push({ layer: job.layer, tensor, page, slot });
+          for (const { page, slot, count } of job.work[tensor].packs)
+            touched.push({ layer: job.layer, tensor, page, slot, count });
         }
       },
       settle: async (step) => {
         await inner.settle(step);
-        for (const { layer, tensor, page, slot } of touched.splice(0)) {
+        for (const { layer, tensor, page, slot, count } of touched.splice(0)) {
           const { layout } = (plan.layers[layer] as LayerPlan)[tensor];
-          const scale = layout?.parameters.find(({ name }) => name === 'scale');
-          if (layout === null || scale === undefined || layout.tokensPerGroup > slot) continue;
+          if (layout === null) continue;
           const request = { layer, tensor, kind: 'packed', pages: [page] } as const;
           const bytes = await inner.readPages(request);
-          const perToken = (layout.headDim / layout.channelsPerGroup) * 2;
-          const at = scale.offset + (slot / layout.tokensPerGroup) * perToken;
-          bytes.copyWithin(at, at - perToken, at);
+          change(bytes, layout, slot, count);
           await inner.writePages(request, bytes);
         }
+      },
+    };
+  });
+}
+
+/** Every group that is not the first of its page gets the scale of the group before it. */
+export function staleScale(): Backend {
+  return withPages((bytes, layout, slot) => {
+    const scale = layout.parameters.find(({ name }) => name === 'scale');
+    if (scale === undefined || slot === 0 || layout.tokensPerGroup > slot) return;
+    const perToken = (layout.headDim / layout.channelsPerGroup) * 2;
+    const at = scale.offset + (slot / layout.tokensPerGroup) * perToken;
+    bytes.copyWithin(at, at - perToken, at);
+  });
+}
+
+/** Scales of one byte are the next smaller number. */
+export function shortScalesTooSmall(): Backend {
+  return withPages((bytes, layout, slot, count) => {
+    const scale = layout.parameters.find(({ type }) => type === 'e4m3' || type === 'e8m0');
+    if (scale === undefined) return;
+    const perToken = layout.headDim / layout.channelsPerGroup / layout.tokensPerGroup;
+    const first = scale.offset + slot * perToken;
+    for (let i = first; i < first + count * perToken; i++) if (bytes[i]! > 1) bytes[i]!--;
+  });
+}
+
+/** Outliers are counted among channels one too low. */
+export function outliersBesideTheirChannels(): Backend {
+  return withPages((bytes, { top }, slot, count) => {
+    if (top === undefined) return;
+    const first = top.channels.offset + slot * top.count;
+    for (let i = first; i < first + count * top.count; i++) if (bytes[i]! > 0) bytes[i]!--;
+  });
+}
+
+/** Tables that are not scaled have other levels than the plan. */
+export function otherLevels(): Backend {
+  return tensorFault((tensor) => {
+    const { scheme } = tensor;
+    if (scheme.bits === 16 || typeof scheme.quantizer.codes !== 'object') return tensor;
+    const { codes } = scheme.quantizer;
+    if (codes.scaledBy !== 'none') return tensor;
+    const levels = (codes.levels as readonly number[]).map((level) => level * 1.125);
+    return {
+      ...tensor,
+      scheme: {
+        ...scheme,
+        quantizer: { ...scheme.quantizer, codes: { ...codes, levels } } as Quantizer,
       },
     };
   });
