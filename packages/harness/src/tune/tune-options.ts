@@ -49,7 +49,9 @@ export function budgetTooLow(budget: number, lowest: number): LowbitKvError {
   return new LowbitKvError('OPTION_INVALID', {
     message: 'no choice of these candidates fits the budget',
     value: budget,
-    valid: `at least ${lowest}: the cheapest key and value of every layer`,
+    valid: Number.isFinite(lowest)
+      ? `at least ${lowest}: the cheapest key and value of every layer`
+      : 'more: the data of a layer do not fit the cheapest candidates',
     next: 'Raise the budget, or add a scheme with fewer bits.',
     where: { field: 'budgetBits' },
   });
