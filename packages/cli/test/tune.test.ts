@@ -39,6 +39,32 @@ test('writes a scheme within the budget that compare takes, and says what it bea
   expect(row.output.nmse).toBeLessThan((report.rows[0]?.fit.nmse ?? 0) * 3);
 });
 
+test('on the shipped capture: less error than every uniform scheme of its size, on queries it was not chosen by', async () => {
+  const schemes = [
+    'kivi-2bit-g64',
+    'turboquant-2bit',
+    'turboquant-3bit',
+    'rotated-4bit-symmetric-g32',
+  ];
+  const args = ['--budget-bits', '3.25', '--positions', '16', '--scheme', ...schemes];
+  const { code, stdout } = await runHere(['tune', ...args, '--json'], { directory });
+  expect(code).toBe(0);
+  const { rows, beatsAll, allocation, fit, heldOut } = JSON.parse(stdout) as TuneReport;
+  expect(fit.last).toBeLessThan(heldOut.first);
+  expect(
+    new Set(allocation.layers.map(({ key, value }) => `${key} ${value}`)).size,
+  ).toBeGreaterThan(1);
+  const [tuned, , ...uniform] = rows;
+  expect(tuned?.bits).toBeLessThanOrEqual(3.25);
+  expect(uniform.map(({ id }) => id)).toContain('turboquant-3bit');
+  for (const { bits, heldOut: error } of uniform) {
+    expect(bits).toBeLessThanOrEqual(3.25);
+    expect(error.nmse).toBeGreaterThan(1.2 * (tuned?.heldOut.nmse as number));
+  }
+  expect(beatsAll).toBe(true);
+  expect(tuned?.heldOut.nmse).toBeGreaterThan(1e-4);
+}, 180_000);
+
 test('a scheme file brings its calibration', async () => {
   const args = ['--budget-bits', '6', ...WINDOWS, '--scheme', 'oaken-sm', 'kivi-2bit-g32'];
   const { code, stdout } = await command('tune', ...args, '--out', 'bands.json', '--id', 'bands');
