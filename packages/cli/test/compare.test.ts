@@ -92,7 +92,7 @@ describe('reports', () => {
     expect(paretoFront.length).toBeGreaterThan(3);
     const points = schemes.flatMap((row) =>
       row.status === 'measured' && !['baseline', 'unmeasured'].includes(row.verdict.level)
-        ? [{ id: row.id, bits: row.bits.used, error: row.output.nmse as number }]
+        ? [{ id: row.id, bits: row.bits.attended, error: row.output.nmse as number }]
         : [],
     );
     const unbeaten = points.filter(({ bits, error }) =>

@@ -82,6 +82,11 @@ const bits = z.strictObject({
   total: z.number(),
   /** The parts that hold data. */
   used: z.number(),
+  /**
+   * Mean of `used` over the steps that attend: what the errors were had for. More than `used` where tokens wait to be packed
+   * together and the last step happens to pack them. Of outliers the number after the last step is taken.
+   */
+  attended: z.number(),
   codes: z.number(),
   parameters: z.number(),
   outliers: z.number(),
@@ -225,7 +230,7 @@ export const compareReportSchema = z.strictObject({
   valid: z.boolean(),
   /** f16 first, then the schemes in the order they were given, then the simulations. */
   schemes: z.array(row),
-  /** Ids of the schemes that no other beats in both `bits.used` and `output.nmse`, by rising bits. */
+  /** Ids of the schemes that no other beats in both `bits.attended` and `output.nmse`, by rising bits. */
   paretoFront: z.array(z.string()),
 });
 

@@ -8,7 +8,7 @@ import {
   type Scheme,
   schemeFingerprint,
 } from '@lowbit-kv/core';
-import { type CaptureData, geometryOf } from './capture-data.js';
+import { type CaptureData, geometryOf, positionOf } from './capture-data.js';
 import { checkAgreement, checkOutput } from './checks.js';
 import type { CompareRun } from './compare-run.js';
 import { findCause } from './diagnosis.js';
@@ -119,7 +119,7 @@ async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Repl
   return {
     status: 'measured' as const,
     ...identityOf(scheme),
-    bits: bitFigures(plan, stats),
+    bits: bitFigures(plan, stats, attendedLengths(data)),
     held: (stats.sequences[0]?.classes ?? [])
       .filter((_, i) => (plan.classes[i]?.flush ?? 0) > 0)
       .map(({ tensor, layers, sinks, packed, tail }) => ({
@@ -139,6 +139,11 @@ async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Repl
       await checkAgreement(data, cache, sequence, held.layers),
     ],
   };
+}
+
+/** Tokens of the sequence in each step that attends. */
+function attendedLengths({ sizes }: CaptureData): number[] {
+  return Array.from({ length: sizes.queries }, (_, row) => positionOf(sizes, row) + 1);
 }
 
 function planFor(

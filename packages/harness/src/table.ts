@@ -163,7 +163,9 @@ function noteLines({ capture, schemes, thresholds, paretoFront }: CompareReport)
   const notes = [
     'NMSE is noise power over signal power against float64 attention over the f16 capture; L is a layer, h a query head.',
     ...(paretoFront.length > 0
-      ? ['* no other scheme here has both at most its bits and at most its output nmse.']
+      ? [
+          '* no other scheme here has both at most its bits, as the mean over the attended steps, and at most its output nmse.',
+        ]
       : []),
     `Verdicts: safe up to ${thresholds.safeWorstHead} in the worst head and ${thresholds.safeWorstLayer} in the worst layer, care up to ${thresholds.careWorstHead} and ${thresholds.careWorstLayer}; averages decide nothing.`,
     `Memory is one sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`} at 8K, 32K and 128K tokens, pages in use; unused is padding, empty slots and room reserved for outliers; packed is bits of packed tokens alone, without windows.`,

@@ -76,6 +76,22 @@ describe('the rows', () => {
     expect(formatReport(report)).toContain('Emulated by the backend: four (no kernel).');
   });
 
+  it('counts the bits of the steps that attend, tokens that wait to be packed included', async () => {
+    const report = await compareOn({}, [channelwise('four', 4)]);
+    const { bits } = measuredRow(report, 'four');
+    // 12 queries at the last of 160 tokens; keys are packed 32 at once, values keep 16 tokens in f16.
+    const lengths = Array.from({ length: 12 }, (_, i) => 149 + i);
+    const expected = lengths.map((length) => {
+      const keys = Math.floor(length / 32) * 32;
+      const packed = keys + (length - 16);
+      return (5 * packed + 16 * (2 * length - packed)) / (2 * length);
+    });
+    expect(bits.used).toBeCloseTo(expected.at(-1) as number, 12);
+    expect(bits.attended).toBeCloseTo(expected.reduce((a, b) => a + b) / 12, 12);
+    expect(bits.attended - bits.used).toBeGreaterThan(0.4);
+    expect(measuredRow(report, 'f16').bits.attended).toBe(16);
+  });
+
   it('loses more with fewer bits, in every figure', async () => {
     const report = await compareOn(
       {},

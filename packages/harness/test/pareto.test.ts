@@ -7,7 +7,7 @@ function row(id: string, bits: number, nmse: number | null, level: VerdictLevel 
   return {
     status: 'measured',
     id,
-    bits: { used: bits },
+    bits: { attended: bits },
     output: { nmse },
     verdict: { level, reason: 'made up' },
   } as SchemeRow;

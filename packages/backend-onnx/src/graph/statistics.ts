@@ -3,7 +3,12 @@
  * sequence out. Each is measured on tokens to which the transforms before it have been applied.
  */
 import type { TensorPlan } from '@lowbit-kv/core';
-import { isMeasured, type MeasuredTransform, transformsOf } from '../packed-plan.js';
+import {
+  isMeasured,
+  type MeasuredTransform,
+  measuredTransforms,
+  transformsOf,
+} from '../packed-plan.js';
 import { GraphBuilder, type Value } from './builder.js';
 import { Operations } from './operations.js';
 import { pairwiseSum } from './pairwise-sum.js';
@@ -29,12 +34,14 @@ export function buildStatisticsGraph(
   const o = new Operations(graph);
   const input = graph.input('tokens', 'float16', [tokens, heads, headDim], 'Tokens to measure.');
   let values = o.cast(input, 'float32');
+  const wanted = measuredTransforms(plan).length;
   const planes: Value[] = [];
   for (const transform of transformsOf(plan)) {
     const measured = isMeasured(transform)
       ? measure(o, transform, values, [tokens, heads, headDim])
       : null;
     if (measured !== null) planes.push(measured);
+    if (planes.length === wanted) break;
     values = transformTokens([stepOf(o, plan, transform, measured)], values);
   }
   graph.output(
@@ -75,9 +82,9 @@ function channelMeans(o: Operations, values: Value, tokens: number, minimumOffse
   return o.select(clear, means, 0);
 }
 
-/** Sum over the tree of tokens, times 1 / n; NaN counts as 0. */
+/** Sum over the tree of tokens, times 1 / n; what is not finite counts as 0. */
 function average(o: Operations, values: Value, tokens: number): Value {
-  const numbers = o.select(o.isNaN(values), 0, values);
+  const numbers = o.select(finiteMask(o, values), values, 0);
   const sum = pairwiseSum(o, numbers, { rank: 3, axis: 0, count: tokens });
   return o.multiply(sum, 1 / tokens);
 }
@@ -94,11 +101,14 @@ function tensorReciprocal(o: Operations, values: Value, largest: number): Value 
   return o.select(o.equal(maximum, 0), 1, within(nearest));
 }
 
-/** f64; NaN does not take part. */
+/** f64, of what is finite. */
 function largestMagnitude(o: Operations, values: Value, axes: readonly number[]): Value {
-  const magnitudes = o.absolute(values);
-  const numbers = o.select(o.isNaN(magnitudes), 0, magnitudes);
+  const numbers = o.select(finiteMask(o, values), o.absolute(values), 0);
   return o.cast(o.reduceMaximum(numbers, axes), 'float64');
+}
+
+function finiteMask(o: Operations, values: Value): Value {
+  return o.less(o.absolute(values), Number.POSITIVE_INFINITY);
 }
 
 /** 1 / sqrt(max |x|) per head and channel, rounded to f16 exactly. */

@@ -20,6 +20,7 @@ const SHELF: readonly ShelfPackage[] = [
   shelved('bitdecoding', () => import('@lowbit-kv/scheme-bitdecoding')),
   shelved('rotated', () => import('@lowbit-kv/scheme-rotated')),
   shelved('turboquant', () => import('@lowbit-kv/scheme-turboquant')),
+  shelved('kvquant', () => import('@lowbit-kv/scheme-kvquant')),
   shelved('lowbit', () => import('@lowbit-kv/scheme-lowbit')),
   shelved('baselines', () => import('@lowbit-kv/scheme-baselines')),
 ];

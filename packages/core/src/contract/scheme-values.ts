@@ -238,10 +238,27 @@ function checkBounds({ plan, layer, decoded, original, first, end }: StoredTenso
 }
 
 /** Where no bound per group is known: the error is finite and no larger than twice what the tensor holds at most. */
-function looseBounds({ calibration }: TensorPlan, packed: Float32Array): Float64Array {
-  const edges = Object.values(calibration?.thresholds ?? {});
-  const largest = [...edges, ...packed].reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+function looseBounds(plan: TensorPlan, packed: Float32Array): Float64Array {
+  const largest = largestMagnitude(packed, calibratedReach(plan));
   return new Float64Array(packed.length).fill(2 * largest + 2 ** -13);
+}
+
+/** How far from zero calibrated values put what decodes, whatever the data are. */
+function calibratedReach({ calibration, scheme }: TensorPlan): number {
+  const { thresholds, channelMeans, channelFactors, tensorFactor = 1, levels } = calibration ?? {};
+  const codes = scheme.bits === 16 ? null : scheme.quantizer.codes;
+  const fixed = typeof codes === 'object' && codes?.scaledBy === 'none' ? (levels ?? []) : [];
+  return (
+    largestMagnitude(Object.values(thresholds ?? {})) +
+    largestMagnitude(channelMeans?.flat() ?? []) +
+    largestMagnitude(fixed) * tensorFactor * largestMagnitude(channelFactors?.flat() ?? [1])
+  );
+}
+
+function largestMagnitude(values: Iterable<number>, least = 0): number {
+  let largest = least;
+  for (const value of values) largest = Math.max(largest, Math.abs(value));
+  return largest;
 }
 
 function cosine(a: Float32Array, b: Float32Array): number {

@@ -51,8 +51,8 @@ function measure(
 }
 
 /**
- * f16 bits of the mean of each channel: an f32 sum over the pairwise tree of tokens, one multiply by 1/n. NaN counts as
- * 0. A mean below `minimumOffset` mean absolute deviations of its channel is 0.
+ * f16 bits of the mean of each channel: an f32 sum over the pairwise tree of tokens, one multiply by 1/n. What is not
+ * finite counts as 0. A mean below `minimumOffset` mean absolute deviations of its channel is 0.
  */
 function channelMeans(values: Float32Array, width: number, minimumOffset: number): Uint16Array {
   const table = f16DecodeTable();
@@ -62,7 +62,7 @@ function channelMeans(values: Float32Array, width: number, minimumOffset: number
   const average = (term: (value: number) => number, channel: number) => {
     for (let t = 0; t < tokens; t++) {
       const value = term(values[t * width + channel] as number);
-      terms[t] = Number.isNaN(value) ? 0 : value;
+      terms[t] = Number.isFinite(value) ? value : 0;
     }
     return Math.fround(pairwiseSum(terms, tokens) * share);
   };
@@ -75,12 +75,12 @@ function channelMeans(values: Float32Array, width: number, minimumOffset: number
   });
 }
 
-/** f16 bits nearest to `largest` over the largest magnitude (NaN ignored), saturated to normal numbers; 1 when all are 0. */
+/** f16 bits nearest to `largest` over the largest finite magnitude, saturated to normal numbers; 1 when all are 0. */
 export function tensorReciprocal(values: Float32Array, largest: number): number {
   let maximum = 0;
   for (const value of values) {
     const magnitude = Math.abs(value);
-    if (magnitude > maximum) maximum = magnitude;
+    if (magnitude > maximum && magnitude < Number.POSITIVE_INFINITY) maximum = magnitude;
   }
   if (maximum === 0) return ONE;
   const wanted = Math.fround(largest);
@@ -106,9 +106,9 @@ export function channelReciprocals(
   const width = heads * headDim;
   const largest = new Float32Array(width);
   for (let i = 0, channel = 0; i < values.length; i++) {
-    // A NaN compares as false and must not win.
     const magnitude = Math.abs(values[i] as number);
-    if (magnitude > (largest[channel] as number)) largest[channel] = magnitude;
+    if (magnitude > (largest[channel] as number) && magnitude < Number.POSITIVE_INFINITY)
+      largest[channel] = magnitude;
     if (++channel === width) channel = 0;
   }
   const reciprocals = new Uint16Array(width);

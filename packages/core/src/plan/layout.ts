@@ -153,7 +153,7 @@ export function layoutBlock(
   if (scheme.outliers?.kind === 'top') {
     const { count } = scheme.outliers;
     if (count > headDim) refuseCount(count, headDim, shape.tensor);
-    const entryBytes = headDim <= 256 ? 1 : 2;
+    const entryBytes = channelBytes(headDim);
     const channelsOffset = align(end + blockTokens * count * 2, PLANE_ALIGNMENT);
     top = {
       count,
@@ -178,6 +178,11 @@ export function layoutBlock(
     sharedBytes: sharedEnd,
     pageBytes: heads * end + sharedEnd,
   };
+}
+
+/** Of the channel of a top outlier. */
+export function channelBytes(headDim: number): 1 | 2 {
+  return headDim <= 256 ? 1 : 2;
 }
 
 function refuseCount(count: number, headDim: number, tensor: string): never {

@@ -192,6 +192,25 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
   });
 });
 
+it.each([
+  ['means', MEAN],
+  ['channel scales', SCALE],
+  ['tensor scales', TENSOR],
+] as const)('%s are those of what is finite', (_, transform) => {
+  const plan = planOf([transform]).layers[0]!.key;
+  const tokens = data(STATISTICS, 10);
+  const infinite = tokens.slice();
+  const zero = tokens.slice();
+  for (const [token, bits] of [0x7c00, 0xfc00, 0x7e00].entries()) {
+    infinite[token * width + 5] = bits;
+    zero[token * width + 5] = 0;
+  }
+  expect(measureStatistics(plan, infinite)).toEqual(measureStatistics(plan, zero));
+  expect(measureStatistics(plan, infinite).some((bits) => bits !== 0x3c00 && bits !== 0)).toBe(
+    true,
+  );
+});
+
 it('the mean is that of the first tokens after the sinks, rounded to f16', () => {
   const plan = planOf([MEAN]).layers[0]!.key;
   const tokens = data(STATISTICS, 9);

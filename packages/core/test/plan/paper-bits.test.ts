@@ -60,13 +60,12 @@ describe('outliers', () => {
     expect(paperBitsPerElement(bands, { ...shape, outlierShare: 0.25 })).toBe(6 + 96 / 1024);
   });
 
-  test('sparse f16 outliers are refused', () => {
+  test('sparse f16 outliers: a value and a channel each', () => {
     const top: QuantizedTensorScheme = {
       ...affine(4, { along: 'vector', scope: 'head' }),
       outliers: { kind: 'top', count: 2, storage: { format: 'list' } },
     };
-    expect(() => paperBitsPerElement(top, shape)).toThrow(
-      expect.objectContaining({ code: 'PLAN_REFUSED' }),
-    );
+    expect(paperBitsPerElement(top, { kvHeads: 8, headDim: 128 })).toBe(4 + (32 + 2 * 24) / 128);
+    expect(paperBitsPerElement(top, { kvHeads: 8, headDim: 512 })).toBe(4 + (32 + 2 * 32) / 512);
   });
 });

@@ -19,7 +19,7 @@ export function formatTuneReport(report: TuneReport): string {
     ...renderTable(errorRows(report.rows), 'text'),
     '',
     verdict(report),
-    'bits are those of packed blocks; with windows: per element at the last token of the capture. Rows "same windows" are the presets with the windows of the tuned scheme. "single pair" is what layers outside the capture are stored as.',
+    'bits are those of packed blocks; with windows: per element of all tokens, mean over the queries. Rows "same windows" are the presets with the windows of the tuned scheme. "single pair" is what layers outside the capture are stored as.',
     ...unmeasuredLines(report),
   ];
   return lines.flatMap((line) => wrapLine(line, 2)).join('\n');

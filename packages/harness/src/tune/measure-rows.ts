@@ -101,7 +101,7 @@ async function partErrors(
   if (row.status !== 'measured') return { reason: row.reason };
   if (row.verdict.level === 'invalid') return { reason: row.verdict.reason };
   const { fit, heldOut } = errors as Required<typeof errors>;
-  return { bitsWithWindows: row.bits.used, fit, heldOut };
+  return { bitsWithWindows: row.bits.attended, fit, heldOut };
 }
 
 /** Presets with the windows of the tuned scheme; those that had them already are left out, and so are twins. */

@@ -74,7 +74,7 @@ export interface TuneRow {
   readonly id: string;
   /** Per element of packed blocks, as `bitsPerElement` counts: what the budget is about. */
   readonly bits: number;
-  /** Per element after the last token, windows included. */
+  /** Per element with windows and what waits to be packed, mean over the attended steps of both parts. */
   readonly bitsWithWindows: number;
   readonly fit: PartError;
   readonly heldOut: PartError;
