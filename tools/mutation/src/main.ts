@@ -1,8 +1,11 @@
-// `pnpm mutate [text ...]`: every mutant, or those that have every text in their file, kind or source text.
+// `pnpm mutate [text ...]`: every mutant, or those that have every text in their file, kind or source text; results of the
+// others are kept from earlier runs.
 
-import { mutate, readSource, testFolder } from './mutant.js';
+import { execFileSync } from 'node:child_process';
+import { availableParallelism, loadavg } from 'node:os';
+import { mutate, readSource, repositoryRoot, testFolder } from './mutant.js';
 import { type Outcome, outcomeOf } from './outcomes.js';
-import { faults, writeReport } from './report.js';
+import { faults, killedCount, leastKilled, readResults, withRun, writeResults } from './report.js';
 import { makeScratch } from './scratch.js';
 import { Suite } from './suite.js';
 import { targets } from './targets.js';
@@ -18,15 +21,16 @@ const chosen = targets.flatMap((target) =>
     )
     .map((mutant) => ({ target, mutant })),
 );
+const describe = ['describe', '--always', '--dirty', '--exclude', '*'];
+const commit = execFileSync('git', describe, { cwd: repositoryRoot, encoding: 'utf8' }).trim();
 const start = performance.now();
 const scratch = makeScratch();
 const suite = new Suite(scratch.root);
 const outcomes: Outcome[] = [];
-let passed: number;
 try {
   for (const { target, mutant } of chosen)
     mutate(readSource(scratch.root, target), mutant, target.file);
-  passed = await checkUnbroken();
+  await checkUnbroken();
   for (const [index, { target, mutant }] of chosen.entries()) {
     const outcome = await outcomeOf(suite, scratch.root, target, mutant, limits);
     outcomes.push(outcome);
@@ -40,21 +44,30 @@ try {
   suite.stop();
   scratch.remove();
 }
-const seconds = (performance.now() - start) / 1000;
-if (texts.length === 0) console.log(writeReport(outcomes, { seconds, passed }));
-const found = faults(outcomes);
+const run = {
+  date: new Date().toISOString().slice(0, 16),
+  command: ['pnpm mutate', ...texts].join(' '),
+  commit,
+  machine: `${availableParallelism()} cores, Node ${process.version}`,
+  loadAverage: Math.round(loadavg()[0] as number),
+  mutants: outcomes.length,
+  seconds: Math.round((performance.now() - start) / 1000),
+};
+const results = withRun(readResults(), run, outcomes, targets);
+console.log(writeResults(results, targets));
+const found = faults(results.outcomes);
+const killed = killedCount(results.outcomes);
+if (killed < leastKilled * results.outcomes.length)
+  found.push(`${killed} of ${results.outcomes.length} killed, fewer than ${leastKilled * 100} %`);
 for (const fault of found) console.error(fault);
 if (found.length > 0) process.exitCode = 1;
 
-/** Nothing can be learnt from tests that fail, or do not run, without a mutant. Returns how many there are. */
-async function checkUnbroken(): Promise<number> {
+/** Nothing can be learnt from tests that fail, or do not run, without a mutant. */
+async function checkUnbroken(): Promise<void> {
   const likely = new Set(chosen.flatMap(({ target }) => target.tests));
   const files = [...likely].map((test) => `${testFolder}/${test}`);
   const answer = await suite.run(files, limits.whole);
-  const failed = answer === null ? 'timeout' : (answer.failed ?? answer.errors[0]);
-  if (failed !== undefined && failed !== null)
-    throw new Error(`a test fails without a mutant: ${failed}`);
-  for (const { file, seconds } of answer?.files ?? [])
-    console.log(`${seconds.toFixed(1)} s ${file}`);
-  return answer?.passed ?? 0;
+  const failed = answer === null ? 'timeout' : (answer.failed ?? answer.errors[0] ?? null);
+  if (failed !== null) throw new Error(`a test fails without a mutant: ${failed}`);
+  if (answer?.passed === 0) throw new Error('no test ran');
 }

@@ -264,3 +264,20 @@ describe('the fused path of asymmetric f16 groups', () => {
     expect(ties).toBeGreaterThan(1000);
   });
 });
+
+describe('a block of more tokens than a tile', () => {
+  it.each([4, 8] as const)('is that of its tokens one by one: %i bits', (bits) => {
+    const scheme = groupScheme(bits, 'channels', 64, { mode: 'asymmetric', codes: 'uniform' });
+    const plan = planOf(scheme, { heads: 2, headDim: 64, blockTokens: 44 });
+    const width = 2 * 64;
+    const tokens = normalBits(44 * width, 3);
+    const whole = new Uint8Array(plan.layout.pageBytes);
+    encodeTokens(plan, tokens, 44, null, whole, 0);
+    const single = new Uint8Array(plan.layout.pageBytes);
+    for (let token = 0; token < 44; token++) {
+      const row = tokens.subarray(token * width, (token + 1) * width);
+      encodeTokens(plan, row, 1, null, single, token);
+    }
+    expect(whole).toEqual(single);
+  });
+});

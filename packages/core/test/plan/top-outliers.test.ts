@@ -10,6 +10,7 @@ import {
   type QuantizedTensorScheme,
   referenceBackend,
 } from '../../src/index.js';
+import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
 import { lcgNormal } from '../../src/testing/index.js';
 import { schemeOf } from '../law/support.js';
 import { scheme, tensor } from '../support/schemes.js';
@@ -129,4 +130,17 @@ describe.each([
     }
     expect(exact).toBeGreaterThan(45 * 2 * 1.9);
   });
+});
+
+it('an infinite value is the largest of a token, and is stored as the largest finite f16', () => {
+  const key = planOf(withTop(FOUR_BIT, 1), 16, 1).layers[0]!.key as PackedTensorPlan;
+  const tokens = new Uint16Array(16).fill(0x3c00);
+  tokens[5] = 0x7bff;
+  tokens[9] = 0xfc00;
+  const page = new Uint8Array(key.layout.pageBytes);
+  encodeTokens(key, tokens, 1, null, page, 0);
+  const { values, channels } = key.layout.top!;
+  expect([page[channels.offset], ...page.subarray(values.offset, values.offset + 2)]).toEqual([
+    9, 0xff, 0xfb,
+  ]);
 });

@@ -1,7 +1,12 @@
 // Mutants of the planner: layouts, sizes, accounting, and the checks of pages from outside.
 import type { Target } from '../mutant.js';
 
-const layoutTests = ['documents.test.ts', 'plan/layout.test.ts', 'plan/accounting.test.ts'];
+const layoutTests = [
+  'documents.test.ts',
+  'plan/top-outliers.test.ts',
+  'plan/layout.test.ts',
+  'plan/accounting.test.ts',
+];
 const pageTests = ['plan/validate-page.test.ts', 'law/pages.test.ts', 'cache/snapshot.test.ts'];
 
 export const plannerTargets: readonly Target[] = [
@@ -14,6 +19,12 @@ export const plannerTargets: readonly Target[] = [
         find: 'capacity <= 0xffff ? 2 : 4',
         replace: 'capacity < 0xffff ? 2 : 4',
         why: 'the largest capacity of 16 bits gets offsets of 32',
+      },
+      {
+        kind: 'bound',
+        find: 'headDim <= 256 ? 1 : 2',
+        replace: 'headDim < 256 ? 1 : 2',
+        why: 'channels of a head of 256 are stored in two bytes',
       },
       {
         kind: 'rounding',
