@@ -4,13 +4,20 @@
 import {
   type AttendSequence,
   canonicalizePage,
+  decodeTokens,
   type HostPages,
   type LayerPlan,
   type Span,
   type TensorView,
 } from '@lowbit-kv/core';
 import type { Feed } from './graph-session.js';
-import { channelScaleOf, hasBands, isPacked, thresholdsOf } from './packed-plan.js';
+import {
+  hasBands,
+  isPacked,
+  measuredTransforms,
+  type PackedPlan,
+  thresholdsOf,
+} from './packed-plan.js';
 
 const F16_ONE = 0x3c00;
 
@@ -87,21 +94,12 @@ function gatherStream({ pages, view, input }: StreamSource): Stream {
     next += span.count;
   }
   if (isPacked(plan)) {
-    const { layout } = plan;
-    const bytes = new Uint8Array(packed.length * layout.pageBytes);
-    for (const [i, span] of packed.entries()) {
-      const page = bytes.subarray(i * layout.pageBytes, (i + 1) * layout.pageBytes);
-      page.set(pages.packedPage(span.page));
-      // Slots past the visible ones may hold what an abandoned step left.
-      canonicalizePage(layout, page, span.slot + span.count);
+    for (const span of packed) {
       note(span, next + span.slot);
-      next += layout.blockTokens;
+      next += plan.layout.blockTokens;
     }
-    feeds[`${tensor}_pages`] = {
-      type: 'uint8',
-      data: bytes,
-      dims: [packed.length, layout.pageBytes],
-    };
+    if (plan.codec === undefined) feeds[`${tensor}_pages`] = pagesFeed(pages, plan, packed);
+    else feeds[`${tensor}_decoded`] = decodedFeed(pages, plan, packed);
     if (hasBands(plan)) {
       feeds[`${tensor}_thresholds`] = { type: 'float32', data: thresholdsOf(plan), dims: [4] };
       feeds[`${tensor}_valid_tokens`] = {
@@ -110,15 +108,50 @@ function gatherStream({ pages, view, input }: StreamSource): Stream {
         dims: [packed.length],
       };
     }
-    if (channelScaleOf(plan) !== undefined) {
-      const data =
-        view.statistics < 0
-          ? new Uint16Array(heads * headDim).fill(F16_ONE)
-          : pages.statisticsPage(view.statistics);
-      feeds[`${tensor}_reciprocals`] = { type: 'float16', data, dims: [heads, headDim] };
-    }
+    if (measuredTransforms(plan).length > 0)
+      feeds[`${tensor}_statistics`] = statisticsFeed(pages, view.statistics);
   }
   return { feeds, places };
+}
+
+function pagesFeed(pages: HostPages, { layout }: PackedPlan, packed: readonly Span[]): Feed {
+  const { pageBytes } = layout;
+  const data = new Uint8Array(packed.length * pageBytes);
+  for (const [i, span] of packed.entries()) {
+    const page = data.subarray(i * pageBytes, (i + 1) * pageBytes);
+    page.set(pages.packedPage(span.page));
+    // Slots past the visible ones may hold what an abandoned step left.
+    canonicalizePage(layout, page, span.slot + span.count);
+  }
+  return { type: 'uint8', data, dims: [packed.length, pageBytes] };
+}
+
+/** f32 `[heads, slots, headDim]`; slots that no query sees are 0. */
+function decodedFeed(pages: HostPages, plan: PackedPlan, packed: readonly Span[]): Feed {
+  const { heads, headDim, blockTokens } = plan.layout;
+  const slots = packed.length * blockTokens;
+  const data = new Float32Array(heads * slots * headDim);
+  for (const [i, { page, slot, count }] of packed.entries()) {
+    for (let head = 0; head < heads; head++) {
+      const at = (head * slots + i * blockTokens + slot) * headDim;
+      decodeTokens(plan, pages.packedPage(page), head, slot, count, data, at);
+    }
+  }
+  return { type: 'float32', data, dims: [heads, slots, headDim] };
+}
+
+/** Before there are any (-1), nothing is packed: values that change nothing stand in. */
+export function statisticsFeed(pages: HostPages, page: number): Feed {
+  const { heads, headDim } = pages.plan;
+  const measured = measuredTransforms(pages.plan);
+  const dims = [measured.length, heads, headDim];
+  if (page >= 0) return { type: 'float16', data: pages.statisticsPage(page), dims };
+  const data = new Uint16Array(measured.length * heads * headDim);
+  for (const [plane, { kind }] of measured.entries()) {
+    const first = plane * heads * headDim;
+    data.fill(kind === 'channelMean' ? 0 : F16_ONE, first, first + heads * headDim);
+  }
+  return { type: 'float16', data, dims };
 }
 
 function integers(values: readonly number[]): Feed {

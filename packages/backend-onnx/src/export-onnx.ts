@@ -5,10 +5,17 @@ import { LowbitKvError, type Plan, type TensorPlan } from '@lowbit-kv/core';
 import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph, type TokenType } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
-import { channelScaleOf, hasBands, isPacked, thresholdsOf } from './packed-plan.js';
-import { refusals } from './refusals.js';
+import {
+  hasBands,
+  isPacked,
+  measuredTransforms,
+  statisticsTokens,
+  thresholdsOf,
+} from './packed-plan.js';
+import { emulations, refusals } from './refusals.js';
 
 export interface ExportOptions {
+  /** Index into `plan.layers`: a layer of the model, or some of its kv heads where overrides name single heads. */
   readonly layer: number;
   /** Type of the `tokens` inputs of the encode graphs. Default `float16`. */
   readonly tokens?: TokenType;
@@ -18,14 +25,15 @@ export interface ExportOptions {
 export interface ExportedGraphs {
   readonly encodeKey: Uint8Array | null;
   readonly encodeValue: Uint8Array | null;
-  /** The channel scale of keys, measured on the sequence. */
+  /** What transforms measure on the sequence. */
   readonly keyStatistics: Uint8Array | null;
+  readonly valueStatistics: Uint8Array | null;
   readonly attention: Uint8Array;
 }
 
 /** Writes the graphs of a layer. Throws OPTION_INVALID or PLAN_REFUSED. */
 export function exportOnnx(plan: Plan, { layer: number, tokens }: ExportOptions): ExportedGraphs {
-  const reasons = refusals(plan);
+  const reasons = [...refusals(plan), ...emulations(plan)];
   if (reasons.length > 0) {
     throw new LowbitKvError('PLAN_REFUSED', {
       message: 'there are no graphs for this plan',
@@ -40,26 +48,28 @@ export function exportOnnx(plan: Plan, { layer: number, tokens }: ExportOptions)
       message: 'no such layer',
       value: number,
       valid: `0 to ${plan.layers.length - 1}`,
-      next: 'Use the layer numbers of the geometry.',
+      next: 'Use an index into `layers` of the plan.',
     });
   }
   const metadata = {
     'lowbit-kv.plan': plan.fingerprint,
     'lowbit-kv.scheme': plan.scheme.id,
-    'lowbit-kv.layer': String(number),
+    'lowbit-kv.layer': String(layer.layer),
+    'lowbit-kv.heads': JSON.stringify(layer.heads),
   };
   const encode = (tensor: TensorPlan) =>
     isPacked(tensor)
       ? buildEncodeGraph(tensor, { ...metadata, ...bandMetadata([tensor]) }, tokens)
       : null;
-  const rule = channelScaleOf(layer.key);
+  const statistics = (tensor: TensorPlan) =>
+    measuredTransforms(tensor).length === 0
+      ? null
+      : buildStatisticsGraph(tensor, statisticsTokens(plan, tensor), metadata);
   return {
     encodeKey: encode(layer.key),
     encodeValue: encode(layer.value),
-    keyStatistics:
-      rule === undefined
-        ? null
-        : buildStatisticsGraph(layer.key.heads, layer.key.headDim, rule, metadata),
+    keyStatistics: statistics(layer.key),
+    valueStatistics: statistics(layer.value),
     attention: buildAttentionGraph(layer, {
       ...metadata,
       ...bandMetadata([layer.key, layer.value]),

@@ -86,6 +86,12 @@ export class GraphResult {
     return new Uint16Array(view.buffer, view.byteOffset, view.byteLength / 2);
   }
 
+  /** The bytes of the elements, little endian. */
+  raw(name: string): Uint8Array {
+    const view = this.#data(name);
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  }
+
   f32(name: string): Float32Array {
     return this.#data(name) as Float32Array;
   }

@@ -1,11 +1,11 @@
 /**
  * The backend whose mathematics is ONNX graphs. Pages live in host memory in the canonical layout; every value that enters
- * or leaves them is computed by ONNX Runtime.
+ * or leaves them is computed by ONNX Runtime, but for groups of a codec: those run on the host, and the plan is emulated.
  */
 import { type Backend, type BackendSupport, LowbitKvError, type Plan } from '@lowbit-kv/core';
 import type { SessionOptions } from './graph-session.js';
 import { OnnxStore } from './onnx-store.js';
-import { refusals } from './refusals.js';
+import { emulations, refusals } from './refusals.js';
 import { loadRuntime, type OnnxRuntime } from './runtime.js';
 import { SessionSet } from './session-set.js';
 
@@ -46,8 +46,10 @@ export function onnxBackend(options: OnnxBackendOptions = {}): Backend {
 }
 
 function supportOf(plan: Plan): BackendSupport {
-  const reasons = refusals(plan);
-  return reasons.length === 0 ? { kind: 'native' } : { kind: 'refused', reasons };
+  const refused = refusals(plan);
+  if (refused.length > 0) return { kind: 'refused', reasons: refused };
+  const emulated = emulations(plan);
+  return emulated.length === 0 ? { kind: 'native' } : { kind: 'emulated', reasons: emulated };
 }
 
 function sessionOptions({ intraOpNumThreads }: OnnxBackendOptions): SessionOptions {

@@ -9,6 +9,7 @@ import {
   type BlockStore,
   type DeviceTensor,
   decodeF16,
+  encodeTokens,
   f32Tensor,
   HostPages,
   type HostTensor,
@@ -23,7 +24,7 @@ import {
   type TensorPlan,
   type TensorWork,
 } from '@lowbit-kv/core';
-import { cacheFeeds, queryFeeds } from './attention-feeds.js';
+import { cacheFeeds, queryFeeds, statisticsFeed } from './attention-feeds.js';
 import type { Feed, GraphSession } from './graph-session.js';
 import { JobQueue } from './job-queue.js';
 import { hasBands, isPacked, thresholdsOf } from './packed-plan.js';
@@ -48,7 +49,7 @@ export class OnnxStore implements BlockStore {
 
   constructor(plan: Plan, options: StoreOptions, sessions: SessionSet) {
     this.#sessions = sessions;
-    this.#layers = plan.layers.map((layer) => {
+    this.#layers = plan.layers.map((layer, index) => {
       const pages = (tensor: TensorPlan) =>
         new HostPages(
           tensor,
@@ -58,7 +59,7 @@ export class OnnxStore implements BlockStore {
         plan: layer,
         key: pages(layer.key),
         value: pages(layer.value),
-        sessions: sessions.layer(layer.layer),
+        sessions: sessions.layer(index),
       };
     });
   }
@@ -177,34 +178,35 @@ async function appendTensor(
   pages.copy(work.copies);
   const measure = layer.sessions.statistics[tensor];
   for (const { page, sources } of work.statistics) {
-    if (measure === null) continue;
+    if (measure === null) throw new TypeError('only measured transforms have statistics work');
     const result = await measure.run({ tokens: tokenFeed(pages, pages.gather(sources, input)) });
-    pages.statisticsPage(page).set(result.f16('reciprocals'));
+    pages.statisticsPage(page).set(result.f16('statistics'));
   }
   pages.write(work.writes, input);
   const encode = layer.sessions.encode[tensor];
-  for (const pack of work.packs) await packBlock(pages, encode as GraphSession, pack, input);
+  for (const pack of work.packs) await packBlock(pages, encode, pack, input);
 }
 
 async function packBlock(
   pages: HostPages,
-  encode: GraphSession,
+  encode: GraphSession | null,
   pack: PackWork,
   input: Uint16Array,
 ): Promise<void> {
   const { plan } = pages;
   if (!isPacked(plan)) throw new TypeError('only packed tensors have pack work');
-  const { heads, headDim } = plan;
-  const feeds: Record<string, Feed> = {
-    tokens: tokenFeed(pages, pages.gather(pack.sources, input)),
-  };
-  if (hasBands(plan)) feeds.thresholds = { type: 'float32', data: thresholdsOf(plan), dims: [4] };
-  if (pack.statistics >= 0) {
-    const data = pages.statisticsPage(pack.statistics);
-    feeds.reciprocals = { type: 'float16', data, dims: [heads, headDim] };
+  const tokens = pages.gather(pack.sources, input);
+  const page = pages.packedPage(pack.page);
+  if (encode === null) {
+    const statistics = pack.statistics < 0 ? null : pages.statisticsPage(pack.statistics);
+    encodeTokens(plan, tokens, pack.count, statistics, page, pack.slot);
+    return;
   }
+  const feeds: Record<string, Feed> = { tokens: tokenFeed(pages, tokens) };
+  if (hasBands(plan)) feeds.thresholds = { type: 'float32', data: thresholdsOf(plan), dims: [4] };
+  if (pack.statistics >= 0) feeds.statistics = statisticsFeed(pages, pack.statistics);
   const result = await encode.run(feeds);
-  writeEncoded(plan, result, pages.packedPage(pack.page), pack.slot, pack.count);
+  writeEncoded(plan, result, page, pack.slot, pack.count);
 }
 
 function tokenFeed({ plan }: HostPages, tokens: Uint16Array): Feed {

@@ -1,7 +1,15 @@
 /**
  * The parts of a tensor plan that graphs depend on.
  */
-import type { BlockLayout, ChannelScale, QuantizedTensorScheme, TensorPlan } from '@lowbit-kv/core';
+import type {
+  BlockLayout,
+  PageClass,
+  Plan,
+  QuantizedTensorScheme,
+  TensorCalibration,
+  TensorPlan,
+  Transform,
+} from '@lowbit-kv/core';
 
 /** A tensor plan that is packed. */
 export interface PackedPlan extends TensorPlan {
@@ -9,18 +17,37 @@ export interface PackedPlan extends TensorPlan {
   readonly layout: BlockLayout;
 }
 
-export type SequenceChannelScale = Extract<ChannelScale, { scope: 'sequence' }>;
+/** A transform whose values are measured on the sequence. */
+export type MeasuredTransform = Extract<Transform, { statisticsTokens: number }>;
 
 export function isPacked(plan: TensorPlan): plan is PackedPlan {
   return plan.layout !== null;
 }
 
-/** The channel scale that the sequence itself supplies, if the plan has one. */
-export function channelScaleOf(plan: TensorPlan): SequenceChannelScale | undefined {
-  if (plan.scheme.bits === 16) return undefined;
-  return plan.scheme.transforms?.find((transform): transform is SequenceChannelScale => {
-    return transform.kind === 'channelScale' && transform.scope === 'sequence';
-  });
+/** In the order of packing; none when the tensor stays f16. */
+export function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
+  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
+}
+
+export function isMeasured(transform: Transform): transform is MeasuredTransform {
+  return 'statisticsTokens' in transform;
+}
+
+/** One plane `[heads, headDim]` of a statistics page each. */
+export function measuredTransforms(plan: TensorPlan): MeasuredTransform[] {
+  return transformsOf(plan).filter(isMeasured);
+}
+
+/** What calibrated transforms take from the calibration; null without any. */
+export function calibratedTransformValues(plan: TensorPlan): Partial<TensorCalibration> | null {
+  if (!transformsOf(plan).some((step) => 'scope' in step && step.scope === 'model')) return null;
+  const { thresholds, levels, ...values } = plan.calibration ?? {};
+  return values;
+}
+
+/** How many tokens they are measured on. */
+export function statisticsTokens(plan: Plan, tensor: TensorPlan): number {
+  return (plan.classes[tensor.class] as PageClass).statisticsTokens;
 }
 
 export function hasBands(plan: PackedPlan): boolean {

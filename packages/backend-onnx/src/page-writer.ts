@@ -1,7 +1,7 @@
 /**
  * Puts what an encode graph returns into the slots of a canonical page.
  */
-import { LowbitKvError, OUTLIER_CHUNK } from '@lowbit-kv/core';
+import { LowbitKvError, OUTLIER_CHUNK, PARAMETER_BYTES } from '@lowbit-kv/core';
 import type { GraphResult } from './graph-session.js';
 import { hasBands, type PackedPlan } from './packed-plan.js';
 
@@ -15,6 +15,7 @@ export function writeEncoded(
 ): void {
   writeCodes(plan, result.bytes('codes'), page, slot, count);
   writeParameters(plan, result, page, slot, count);
+  writeTop(plan, result, page, slot, count);
   if (hasBands(plan)) writeOutliers(plan, result, page, slot, count);
 }
 
@@ -51,14 +52,37 @@ function writeParameters(
   const perRow = headDim / channelsPerGroup;
   const firstEntry = (slot / tokensPerGroup) * perRow;
   const entries = (count / tokensPerGroup) * perRow;
-  for (const { name, offset } of layout.parameters) {
-    const bits = result.f16(name);
+  for (const { name, type, offset } of layout.parameters) {
+    const bytes = PARAMETER_BYTES[type];
+    const stored = result.raw(name);
     for (let vector = 0; vector < (parametersShared ? 1 : heads); vector++) {
-      let to = (parametersShared ? heads : vector) * headBytes + offset + firstEntry * 2;
-      for (let i = vector * entries; i < (vector + 1) * entries; i++) {
-        page[to++] = (bits[i] as number) & 255;
-        page[to++] = (bits[i] as number) >>> 8;
-      }
+      const from = vector * entries * bytes;
+      const to = (parametersShared ? heads : vector) * headBytes + offset + firstEntry * bytes;
+      page.set(stored.subarray(from, from + entries * bytes), to);
+    }
+  }
+}
+
+/** Copies the lists of top outliers, if the plan has any. */
+function writeTop(
+  { layout }: PackedPlan,
+  result: GraphResult,
+  page: Uint8Array,
+  slot: number,
+  count: number,
+): void {
+  const { top, heads, headBytes } = layout;
+  if (top === undefined) return;
+  for (const [name, offset, bytes] of [
+    ['outlier_values', top.values.offset, 2],
+    ['outlier_channels', top.channels.offset, top.channels.entryBytes],
+  ] as const) {
+    const list = result.raw(name);
+    const tokenBytes = top.count * bytes;
+    for (let head = 0; head < heads; head++) {
+      const from = head * count * tokenBytes;
+      const to = head * headBytes + offset + slot * tokenBytes;
+      page.set(list.subarray(from, from + count * tokenBytes), to);
     }
   }
 }
@@ -116,6 +140,6 @@ function refuseOutliers(plan: PackedPlan, head: number, capacity: number): never
     value: `more than ${capacity}`,
     valid: `at most ${capacity} in ${layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
     next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
-    where: { tensor, head },
+    where: { tensor, head: plan.headNumbers?.[head] ?? head },
   });
 }

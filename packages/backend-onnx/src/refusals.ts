@@ -1,26 +1,21 @@
 /**
- * Why a plan has no graphs: what the law does not execute, and what is not built here yet.
+ * Why a plan has no graphs, or not for all of it: what the law does not execute, and what runs on the host instead.
  */
-import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
+import { type Plan, unexecutedFeatures } from '@lowbit-kv/core';
 
-/** One reason per field without a graph; empty when there are graphs for the whole plan. */
+/** One reason per field that is not executed at all; empty when the whole plan is. */
 export function refusals(plan: Plan): string[] {
-  const reasons = new Set(unexecutedFeatures(plan));
-  for (const { key, value } of plan.layers)
-    for (const tensor of [key, value])
-      for (const reason of transformRefusals(tensor)) reasons.add(`${tensor.tensor}: ${reason}`);
-  return [...reasons];
+  return unexecutedFeatures(plan);
 }
 
-/** The graphs fold one channel scale into the query of the keys. */
-function transformRefusals({ tensor, scheme }: TensorPlan): string[] {
-  if (scheme.bits === 16) return [];
-  const transforms = scheme.transforms ?? [];
-  const reasons = transforms
-    .filter(({ kind }) => kind !== 'channelScale')
-    .map(({ kind }) => `the transform ${kind} has no graph yet`);
-  if (tensor === 'value' && transforms.some(({ kind }) => kind === 'channelScale'))
-    reasons.push('a channel scale of values has no graph yet');
-  if (transforms.length > 1) reasons.push('more than one transform has no graph yet');
-  return reasons;
+/** One reason per codec: its functions run on the host, attention in graphs. Empty when there are graphs for everything. */
+export function emulations(plan: Plan): string[] {
+  const reasons = new Set<string>();
+  for (const { key, value } of plan.layers) {
+    for (const { tensor, codec } of [key, value]) {
+      if (codec !== undefined)
+        reasons.add(`${tensor}: the codec ${codec.id} has no graph; its functions run on the host`);
+    }
+  }
+  return [...reasons];
 }

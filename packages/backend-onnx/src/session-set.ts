@@ -6,11 +6,17 @@ import { buildAttentionGraph } from './graph/attention.js';
 import { buildEncodeGraph } from './graph/encode.js';
 import { buildStatisticsGraph } from './graph/statistics.js';
 import { GraphSession, type SessionOptions } from './graph-session.js';
-import { channelScaleOf, isPacked } from './packed-plan.js';
+import {
+  calibratedTransformValues,
+  isPacked,
+  measuredTransforms,
+  statisticsTokens,
+} from './packed-plan.js';
 import type { OnnxRuntime } from './runtime.js';
 
 export interface LayerSessions {
   readonly attention: GraphSession;
+  /** Null when nothing is packed, or a codec does it. */
   readonly encode: { readonly key: GraphSession | null; readonly value: GraphSession | null };
   readonly statistics: { readonly key: GraphSession | null; readonly value: GraphSession | null };
 }
@@ -43,15 +49,14 @@ export class SessionSet {
     try {
       for (const layer of plan.layers) {
         const encode = async (tensor: TensorPlan) =>
-          isPacked(tensor)
+          isPacked(tensor) && tensor.codec === undefined
             ? load('encode', shapeOf(tensor), () => buildEncodeGraph(tensor, {}))
             : null;
         const statistics = async (tensor: TensorPlan) => {
-          const { heads, headDim } = tensor;
-          const rule = channelScaleOf(tensor);
-          if (rule === undefined) return null;
-          return load('statistics', [heads, headDim, rule], () =>
-            buildStatisticsGraph(heads, headDim, rule, {}),
+          if (measuredTransforms(tensor).length === 0) return null;
+          const tokens = statisticsTokens(plan, tensor);
+          return load('statistics', [tokens, shapeOf(tensor)], () =>
+            buildStatisticsGraph(tensor, tokens, {}),
           );
         };
         layers.push({
@@ -69,6 +74,7 @@ export class SessionSet {
     return new SessionSet(layers, [...loaded.values()]);
   }
 
+  /** By index in `Plan.layers`. */
   layer(layer: number): LayerSessions {
     const found = this.#layers[layer];
     if (found === undefined) throw new RangeError(`no layer ${layer}`);
@@ -81,8 +87,10 @@ export class SessionSet {
 }
 
 /** What an encode graph depends on; thresholds are inputs. */
-function shapeOf({ tensor, heads, headDim, scheme, layout }: TensorPlan): unknown {
-  return { tensor, heads, headDim, scheme, layout };
+function shapeOf(plan: TensorPlan): unknown {
+  const { tensor, heads, headDim, scheme, layout } = plan;
+  const calibrated = calibratedTransformValues(plan);
+  return { tensor, heads, headDim, scheme, layout, calibrated };
 }
 
 function attentionShape({ geometry, key, value }: LayerPlan): unknown {

@@ -1,7 +1,7 @@
 /**
  * The backend around its graphs: probing, missing peer, refusals, shared sessions, order of jobs, faults, disposal.
  */
-import { type OnnxRuntime, onnxBackend } from '@lowbit-kv/backend-onnx';
+import { exportOnnx, type OnnxRuntime, onnxBackend } from '@lowbit-kv/backend-onnx';
 import {
   createCache,
   createPlan,
@@ -11,11 +11,20 @@ import {
   type Geometry,
   isHostTensor,
   LowbitKvError,
+  type OutlierBands,
   type Scheme,
 } from '@lowbit-kv/core';
+import { sharedExponentCodec, withSharedExponent } from '@lowbit-kv/core/testing';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { asymmetric, bands, calibrationFor, scheme } from './support/schemes.js';
+import {
+  CALIBRATED,
+  channelMean,
+  channelScale,
+  HADAMARD,
+  transformed,
+} from './support/transforms.js';
 
 const geometry: Geometry = {
   layers: 3,
@@ -28,7 +37,7 @@ const simple = scheme({ key: asymmetric(4, 'tokens', 8), value: asymmetric(4, 'c
 const capacity = { tokens: 64, sequences: 2 };
 
 function planOf(target: Scheme) {
-  const calibration = calibrationFor(target, geometry.layers);
+  const calibration = calibrationFor(target, geometry);
   return createPlan(target, geometry, calibration === undefined ? {} : { calibration });
 }
 
@@ -108,30 +117,61 @@ describe('starting', () => {
   });
 
   it('plans it does not execute are refused with reasons', () => {
-    const key = { ...asymmetric(4, 'tokens', 8), transforms: [{ kind: 'hadamard' as const }] };
-    const plan = planOf(scheme({ key, value: { bits: 16 } }));
+    const key = bands('midRise', 'head');
+    const outliers = { ...key.outliers, groupShift: false } as OutlierBands;
+    const plan = planOf(scheme({ key: { ...key, outliers }, value: { bits: 16 } }));
     expect(onnxBackend().supports(plan)).toEqual({
       kind: 'refused',
-      reasons: [expect.stringContaining('hadamard')],
-    });
-    const step = { scope: 'sequence', statisticsTokens: 8 } as const;
-    const mean = { kind: 'channelMean', ...step } as const;
-    const clamp = [0.25, 4] as const;
-    const rule = { statistic: 'rootAbsoluteMaximum', clamp, minimumSpread: 1 } as const;
-    const scale = { kind: 'channelScale', ...step, ...rule } as const;
-    const both = { ...asymmetric(4, 'tokens', 8), transforms: [mean, scale] };
-    const prefill = { ...scheme({ key: both, value: both }), calibration: { kind: 'prefill' } };
-    expect(onnxBackend().supports(planOf(prefill as never))).toEqual({
-      kind: 'refused',
-      reasons: [
-        'key: the transform channelMean has no graph yet',
-        'key: more than one transform has no graph yet',
-        'value: the transform channelMean has no graph yet',
-        'value: a channel scale of values has no graph yet',
-        'value: more than one transform has no graph yet',
-      ],
+      reasons: [expect.stringContaining('group shift')],
     });
     expect(onnxBackend().supports(planOf(simple))).toEqual({ kind: 'native' });
+  });
+});
+
+describe('codecs', () => {
+  const target = scheme({
+    key: withSharedExponent({ along: 'channels', size: 16 }, 16),
+    value: { bits: 16 },
+    codecs: [sharedExponentCodec(16)],
+  });
+
+  it('are emulated, with the reason, and only when the caller allows it', async () => {
+    const plan = planOf(target);
+    const reasons = [
+      'key: the codec shared-exponent-16 has no graph; its functions run on the host',
+    ];
+    expect(onnxBackend().supports(plan)).toEqual({ kind: 'emulated', reasons });
+    await expect(createCache(plan, onnxBackend(), { capacity })).rejects.toMatchObject({
+      code: 'PLAN_REFUSED',
+      value: reasons,
+      next: expect.stringContaining('allowEmulation'),
+    });
+  });
+
+  it('encode and decode on the host, while attention runs in ONNX Runtime', async () => {
+    const { state, load } = watchedRuntime();
+    const plan = planOf(target);
+    const cache = await createCache(plan, onnxBackend({ loadRuntime: load }), {
+      capacity,
+      allowEmulation: true,
+    });
+    expect(state.created).toBe(1);
+    const sequence = cache.createSequence();
+    await cache.append(
+      [{ sequence, tokens: 3 }],
+      plan.layers.map(() => ({ key: tensor(3), value: tensor(3) })),
+    );
+    expect(await cache.exportBlocks(sequence, 0, 'key')).toHaveLength(1);
+    state.broken = true;
+    const query = f32Tensor(new Float32Array(64), [1, 2, 32]);
+    await expect(cache.attend(0, query, [sequence]).read()).rejects.toThrow('on fire');
+    cache.dispose();
+  });
+
+  it('have no model files', () => {
+    expect(() => exportOnnx(planOf(target), { layer: 0 })).toThrowError(
+      expect.toSatisfy((error) => LowbitKvError.is(error, 'PLAN_REFUSED')),
+    );
   });
 });
 
@@ -149,6 +189,36 @@ describe('sessions', () => {
       cache.dispose();
       await expect.poll(() => state.released).toBe(3);
     }
+  });
+
+  it('keys and values have their own statistics', async () => {
+    const { state, load } = watchedRuntime();
+    const target = scheme({
+      key: transformed(asymmetric(4, 'tokens', 8), channelMean(8)),
+      value: transformed(asymmetric(4, 'channels', 32), channelScale(8), HADAMARD),
+    });
+    const cache = await createCache(planOf(target), onnxBackend({ loadRuntime: load }), {
+      capacity,
+    });
+    // Attention, and for each tensor encoding and statistics.
+    expect(state.created).toBe(5);
+    cache.dispose();
+    await expect.poll(() => state.released).toBe(5);
+  });
+
+  it('layers with their own calibrated transforms share what does not depend on them', async () => {
+    const { state, load } = watchedRuntime();
+    const target = scheme({
+      key: transformed(asymmetric(4, 'tokens', 8), ...CALIBRATED),
+      value: asymmetric(4, 'channels', 32),
+    });
+    const cache = await createCache(planOf(target), onnxBackend({ loadRuntime: load }), {
+      capacity,
+    });
+    // Attention and keys three times, values once.
+    expect(state.created).toBe(7);
+    cache.dispose();
+    await expect.poll(() => state.released).toBe(7);
   });
 
   it('a graph that is refused leaves no session behind', async () => {

@@ -8,11 +8,33 @@ import {
   type QuantizedTensorScheme,
   roundToF16,
 } from '@lowbit-kv/core';
+import { E2M1_LEVELS, e4m3Levels } from '@lowbit-kv/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
+import {
+  asymmetric,
+  bands,
+  channelScaled,
+  hybrid,
+  levelTable,
+  offsetLevelTable,
+  scheme,
+  symmetric,
+  withParameters,
+  withTop,
+} from './support/schemes.js';
+import {
+  CALIBRATED,
+  channelMean,
+  channelScale,
+  HADAMARD,
+  rotation,
+  tensorScale,
+  transformed,
+} from './support/transforms.js';
 import { createTwin } from './support/twin.js';
 
+const E2M1 = { levels: E2M1_LEVELS, scaledBy: 'absoluteMaximum' } as const;
 const TOKENS = 64;
 const HEADS = 2;
 const DIM = 64;
@@ -91,6 +113,61 @@ const pairs: Record<string, readonly [QuantizedTensorScheme, QuantizedTensorSche
   'channel scale, asymmetric along tokens': [
     channelScaled(asymmetric(4, 'tokens', 32), 40, 1.2),
     asymmetric(2, 'channels', 32),
+  ],
+  'channel means, scales and rotations': [
+    transformed(asymmetric(3, 'tokens', 16), channelMean(21), channelScale(21), HADAMARD),
+    transformed(symmetric(4, 'fullSigned', 'channels', 32), HADAMARD, channelMean(64)),
+  ],
+  'channel scales after means, scales of values': [
+    transformed(asymmetric(4, 'tokens', 32), channelMean(40), channelScale(40, 1.2)),
+    transformed(asymmetric(2, 'channels', 32), channelScale(1), HADAMARD, channelScale(1)),
+  ],
+  'tensor scales, clear means and signed rotations': [
+    transformed(asymmetric(4, 'channels', 32), tensorScale(33, 448), channelMean(33, 0.25)),
+    transformed(symmetric(3, 'full', 'tokens', 16), rotation(99), tensorScale(12, 6)),
+  ],
+  'calibrated scales, means and orders': [
+    transformed(asymmetric(4, 'tokens', 32), ...CALIBRATED),
+    transformed(symmetric(3, 'fullSigned', 'channels', 16), ...CALIBRATED.toReversed()),
+  ],
+  'e4m3 and f32 scales': [
+    withParameters(asymmetric(3, 'tokens', 32), { scale: 'e4m3', zero: 'f32' }),
+    withParameters(symmetric(4, 'fullSigned', 'channels', 32), { scale: 'f32' }),
+  ],
+  'e8m0 scales, f32 parameters of hybrid groups': [
+    withParameters(levelTable(4, E2M1, 'channels', 32), { scale: 'e8m0' }),
+    withParameters(hybrid(2, 'signmag', 1, 'asymmetric', 'tokens', 32), {
+      scale: 'f32',
+      zero: 'f32',
+    }),
+  ],
+  'e4m3 scales of transformed tables': [
+    transformed(
+      withParameters(levelTable(4, E2M1, 'channels', 16), { scale: 'e4m3' }),
+      tensorScale(40, 448 * 6),
+    ),
+    transformed(
+      withParameters(levelTable(4, { ...E2M1, scaledBy: 'rootMeanSquare' }, 'tokens', 24), {
+        scale: 'e4m3',
+      }),
+      channelMean(24),
+    ),
+  ],
+  'tables without a scale and over a zero': [
+    levelTable(8, { levels: e4m3Levels(), scaledBy: 'none' }, 'channels', 32),
+    offsetLevelTable(3, [0, 0.1, 0.3, 0.6, 1, 1.7], 'tokens', 16),
+  ],
+  'top outliers': [
+    withTop(asymmetric(2, 'tokens', 32), 3),
+    withTop(symmetric(3, 'fullSigned', 'channels', 32), 1),
+  ],
+  'top outliers of hybrid groups and of tables': [
+    withTop(hybrid(2, 'full', 2, 'symmetric', 'channels', 16), 20),
+    withTop(levelTable(4, { ...E2M1, scaledBy: 'rootMeanSquare' }, 'tokens', 16), 2),
+  ],
+  'top outliers of transformed values': [
+    transformed(withTop(asymmetric(3, 'tokens', 16), 2), channelMean(21), channelScale(21)),
+    transformed(withTop(offsetLevelTable(2, [0, 0.3, 1], 'channels', 32), 4), HADAMARD),
   ],
   'bands per head': [bands('midRise', 'head'), bands('uniform', 'head')],
   'bands over all heads': [bands('uniform', 'allHeads'), bands('midRise', 'allHeads')],

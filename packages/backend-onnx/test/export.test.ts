@@ -9,7 +9,9 @@ import {
   createPlan,
   f16Tensor,
   f32Tensor,
+  type Geometry,
   LowbitKvError,
+  type OutlierBands,
   type Plan,
   referenceBackend,
   type Scheme,
@@ -19,32 +21,33 @@ import { lcgNormal, nmse, ONNX_ATTENTION_OUTPUT } from '@lowbit-kv/core/testing'
 import { ModelProtoSchema } from 'onnx-buf';
 import * as ort from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
+import { asymmetric, bands, calibrationFor, scheme, symmetric } from './support/schemes.js';
 import {
-  asymmetric,
-  bands,
-  calibrationFor,
-  channelScaled,
-  scheme,
-  symmetric,
-} from './support/schemes.js';
+  channelMean,
+  channelScale,
+  HADAMARD,
+  rotation,
+  transformed,
+} from './support/transforms.js';
 
 const HEADS = 2;
 const QUERY_HEADS = 6;
 const DIM = 64;
 
-function planOf(target: Scheme): Plan {
-  const calibration = calibrationFor(target, 1);
-  return createPlan(
-    target,
-    {
-      layers: 1,
-      queryHeads: QUERY_HEADS,
-      kvHeads: HEADS,
-      keyHeadDim: DIM,
-      valueHeadDim: DIM,
-    },
-    { blockTokens: 32, ...(calibration === undefined ? {} : { calibration }) },
-  );
+function planOf(target: Scheme, change: Partial<Geometry> = {}): Plan {
+  const geometry = {
+    layers: 1,
+    queryHeads: QUERY_HEADS,
+    kvHeads: HEADS,
+    keyHeadDim: DIM,
+    valueHeadDim: DIM,
+    ...change,
+  };
+  const calibration = calibrationFor(target, geometry);
+  return createPlan(target, geometry, {
+    blockTokens: 32,
+    ...(calibration === undefined ? {} : { calibration }),
+  });
 }
 
 interface Filled {
@@ -55,8 +58,12 @@ interface Filled {
   readonly value: Uint16Array;
 }
 
-async function fill(target: Scheme, tokens: number): Promise<Filled> {
-  const plan = planOf(target);
+async function fill(
+  target: Scheme,
+  tokens: number,
+  change: Partial<Geometry> = {},
+): Promise<Filled> {
+  const plan = planOf(target, change);
   const cache = await createCache(plan, referenceBackend(), {
     capacity: { tokens, sequences: 1 },
   });
@@ -182,26 +189,54 @@ describe('attention file', () => {
     );
   });
 
-  it('channel scale measured by its own file', async () => {
+  it('transforms of keys and values, measured by their own files', async () => {
     const filled = await fill(
       scheme({
-        key: channelScaled(symmetric(3, 'signmag', 'channels', 32), 24),
-        value: asymmetric(4, 'tokens', 16),
+        key: transformed(
+          symmetric(3, 'signmag', 'channels', 32),
+          channelMean(24),
+          channelScale(24),
+          HADAMARD,
+        ),
+        value: transformed(asymmetric(4, 'tokens', 16), HADAMARD, channelMean(21)),
+        sinks: 5,
       }),
-      64,
+      77,
     );
-    const { keyStatistics } = exportOnnx(filled.plan, { layer: 0 });
-    const session = await ort.InferenceSession.create(keyStatistics as Uint8Array);
-    const tokens = new ort.Tensor('float16', filled.key.slice(0, 24 * HEADS * DIM), [
-      24,
-      HEADS,
-      DIM,
+    const { keyStatistics, valueStatistics } = exportOnnx(filled.plan, { layer: 0 });
+    const measured = async (file: Uint8Array | null, bits: Uint16Array, tokens: number) => {
+      const session = await ort.InferenceSession.create(file as Uint8Array);
+      const width = HEADS * DIM;
+      const data = bits.slice(5 * width, (5 + tokens) * width);
+      const result = await session.run({
+        tokens: new ort.Tensor('float16', data, [tokens, HEADS, DIM]),
+      });
+      await session.release();
+      return result.statistics as ort.Tensor;
+    };
+    const key = await measured(keyStatistics, filled.key, 24);
+    const value = await measured(valueStatistics, filled.value, 21);
+    expect([key.dims, value.dims]).toEqual([
+      [2, HEADS, DIM],
+      [1, HEADS, DIM],
     ]);
-    const { reciprocals } = await session.run({ tokens });
-    await session.release();
     const actual = await plainAttention(filled, query, {
-      key_reciprocals: reciprocals as ort.Tensor,
+      key_statistics: key,
+      value_statistics: value,
     });
+    expect(nmse(actual, await expectedOutput(filled, query))).toBeLessThanOrEqual(
+      ONNX_ATTENTION_OUTPUT.value,
+    );
+  });
+
+  it('keys before the rotary embedding are turned by the file', async () => {
+    const key = transformed(asymmetric(4, 'tokens', 32), rotation(5));
+    const filled = await fill(
+      scheme({ key: { ...key, stage: 'pre-rope' }, value: asymmetric(4, 'channels', 32) }),
+      77,
+      { rotary: { pairs: 'adjacent', dimensions: 48 } },
+    );
+    const actual = await plainAttention(filled, query, {});
     expect(nmse(actual, await expectedOutput(filled, query))).toBeLessThanOrEqual(
       ONNX_ATTENTION_OUTPUT.value,
     );
@@ -256,9 +291,10 @@ describe('encode file', () => {
 describe('what an export says', () => {
   it('every file names its plan and layer', () => {
     const plan = planOf(scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } }));
-    const { encodeKey, encodeValue, keyStatistics, attention } = exportOnnx(plan, { layer: 0 });
-    expect(encodeValue).toBeNull();
-    expect(keyStatistics).toBeNull();
+    const { encodeKey, encodeValue, keyStatistics, valueStatistics, attention } = exportOnnx(plan, {
+      layer: 0,
+    });
+    expect([encodeValue, keyStatistics, valueStatistics]).toEqual([null, null, null]);
     for (const file of [encodeKey as Uint8Array, attention]) {
       expect(metadataOf(file)).toMatchObject({
         'lowbit-kv.plan': plan.fingerprint,
@@ -270,16 +306,30 @@ describe('what an export says', () => {
     }
   });
 
+  it('heads that are stored apart have graphs of their own', () => {
+    const target = scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } });
+    const overrides = [{ layers: [0], heads: [0], key: { bits: 16 as const } }];
+    const plan = planOf({ ...target, overrides });
+    const [first, second] = [0, 1].map((layer) => exportOnnx(plan, { layer }));
+    expect([first?.encodeKey === null, second?.encodeKey === null]).toEqual([true, false]);
+    expect(metadataOf(first?.attention as Uint8Array)).toMatchObject({
+      'lowbit-kv.layer': '0',
+      'lowbit-kv.heads': '[0]',
+    });
+    expect(metadataOf(second?.attention as Uint8Array)).toMatchObject({
+      'lowbit-kv.layer': '0',
+      'lowbit-kv.heads': '[1]',
+    });
+  });
+
   it('a layer that does not exist and a plan without graphs are refused', () => {
     const plan = planOf(scheme({ key: asymmetric(4, 'tokens', 32), value: { bits: 16 } }));
     expect(() => exportOnnx(plan, { layer: 1 })).toThrowError(
       expect.toSatisfy((error) => LowbitKvError.is(error, 'OPTION_INVALID')),
     );
-    const hadamard = {
-      ...asymmetric(4, 'tokens', 32),
-      transforms: [{ kind: 'hadamard' as const }],
-    };
-    const refused = planOf(scheme({ key: hadamard, value: { bits: 16 } }));
+    const key = bands('uniform', 'head');
+    const outliers = { ...key.outliers, groupShift: false } as OutlierBands;
+    const refused = planOf(scheme({ key: { ...key, outliers }, value: { bits: 16 } }));
     expect(() => exportOnnx(refused, { layer: 0 })).toThrowError(
       expect.toSatisfy((error) => LowbitKvError.is(error, 'PLAN_REFUSED')),
     );

@@ -1,13 +1,23 @@
 /**
  * Random plans, geometries and histories: bytes are equal and attention agrees after every step.
  */
-import type { QuantizedTensorScheme } from '@lowbit-kv/core';
+import type { QuantizedTensorScheme, Transform } from '@lowbit-kv/core';
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
-import { asymmetric, bands, channelScaled, hybrid, scheme, symmetric } from './support/schemes.js';
+import { tables } from './support/codes.js';
+import {
+  asymmetric,
+  bands,
+  hybrid,
+  scheme,
+  symmetric,
+  withTop,
+  withTypes,
+} from './support/schemes.js';
+import { transformChain, transformed } from './support/transforms.js';
 import { createTwin, type Pair } from './support/twin.js';
 
-const RUNS = 25;
+const RUNS = 50;
 
 const along = fc.constantFrom('tokens' as const, 'channels' as const);
 const size = fc.constantFrom(8, 16, 32);
@@ -37,23 +47,33 @@ const quantized: fc.Arbitrary<QuantizedTensorScheme> = fc.oneof(
       fc.constantFrom('head' as const, 'allHeads' as const),
     )
     .map(([middle, scope]) => bands(middle, scope)),
+  tables,
 );
 
-/** Any recent window, and a flush of whole groups. */
+/** Any types of parameters, some outliers, any recent window, and a flush of whole groups. */
 const windowed = fc
-  .tuple(quantized, fc.integer({ min: 0, max: 20 }), fc.integer({ min: 1, max: 2 }))
-  .map(([tensor, recent, times]) => ({
-    ...tensor,
-    window: { recent, flush: tensor.window.flush * times },
-  }));
+  .tuple(
+    quantized,
+    fc.integer({ min: 0, max: 20 }),
+    fc.integer({ min: 1, max: 2 }),
+    fc.option(fc.nat()),
+    fc.option(fc.integer({ min: 1, max: 6 }), { freq: 2 }),
+  )
+  .map(([tensor, recent, times, types, top]) => {
+    const typed = types === null ? tensor : withTypes(tensor, types);
+    const sparse = top === null || typed.outliers !== undefined ? typed : withTop(typed, top);
+    return { ...sparse, window: { recent, flush: tensor.window.flush * times } };
+  });
 
-const key = fc
-  .tuple(windowed, fc.option(fc.integer({ min: 1, max: 30 })))
-  .map(([tensor, statistics]) =>
-    statistics === null || tensor.outliers !== undefined
-      ? tensor
-      : channelScaled(tensor, statistics),
-  );
+/** A rotation needs a power of two of channels. */
+function withTransforms(
+  tensor: QuantizedTensorScheme,
+  chain: readonly Transform[],
+  headDim: number,
+): QuantizedTensorScheme {
+  const possible = chain.filter(({ kind }) => kind !== 'hadamard' || headDim !== 96);
+  return possible.length === 0 ? tensor : transformed(tensor, ...possible);
+}
 
 const geometry = fc.record({
   layers: fc.constant(1),
@@ -66,6 +86,15 @@ const geometry = fc.record({
   ),
   softCap: fc.option(fc.constantFrom(1, 8, 30)),
 });
+
+/** A rotary embedding for keys that are cached before it. */
+const preRope = fc.option(
+  fc.record({
+    pairs: fc.constantFrom('halves' as const, 'adjacent' as const),
+    base: fc.constantFrom(100, 10_000),
+    dimensions: fc.constantFrom(2, 20, 32),
+  }),
+);
 
 type Action =
   | { readonly kind: 'step'; readonly tokens: readonly [number, number] }
@@ -94,21 +123,28 @@ describe('random histories', () => {
   it('agree with the reference', async () => {
     await fc.assert(
       fc.asyncProperty(
-        key,
         windowed,
+        windowed,
+        fc.tuple(transformChain, transformChain),
         fc.integer({ min: 0, max: 6 }),
         fc.constantFrom('before-attention' as const, 'after-attention' as const),
         geometry,
+        preRope,
         fc.array(action, { minLength: 2, maxLength: 8 }),
-        async (keyScheme, valueScheme, sinks, packing, shape, actions) => {
+        async (keys, values, chains, sinks, packing, shape, rotary, actions) => {
           const { group, window, softCap, ...rest } = shape;
+          const transformedKeys = withTransforms(keys, chains[0], shape.keyHeadDim);
+          const key: QuantizedTensorScheme =
+            rotary === null ? transformedKeys : { ...transformedKeys, stage: 'pre-rope' };
+          const value = withTransforms(values, chains[1], shape.valueHeadDim);
           const twin = await createTwin(
-            scheme({ key: keyScheme, value: valueScheme, sinks, packing }),
+            scheme({ key, value, sinks, packing }),
             {
               ...rest,
               queryHeads: rest.kvHeads * group,
               ...(window === null ? {} : { slidingWindow: window }),
               ...(softCap === null ? {} : { softCap }),
+              ...(rotary === null ? {} : { rotary }),
             },
             { blockTokens: 32, tokens: 400, sequences: 6, rollback: window === null ? 0 : 12 },
           );
@@ -133,5 +169,5 @@ describe('random histories', () => {
       ),
       { numRuns: RUNS, seed: 20240607 },
     );
-  });
+  }, 120_000);
 });

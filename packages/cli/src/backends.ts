@@ -7,5 +7,6 @@ import type { Backend } from '@lowbit-kv/core';
 export async function createBackends(id: string): Promise<Backend[]> {
   if (id !== 'onnx') return [];
   const { onnxBackend } = await import('@lowbit-kv/backend-onnx');
-  return [onnxBackend()];
+  // Steps of one token are too short for threads, which burn a core waiting; a second process uses that core better.
+  return [onnxBackend({ intraOpNumThreads: 1 })];
 }

@@ -42,7 +42,8 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
   };
 
   addExamples(program, [
-    'lowbit-kv compare                                  # every preset on the shipped capture',
+    'lowbit-kv compare                                  # KIVI, InnerQ and Oaken on the shipped capture',
+    'lowbit-kv compare --all                            # every preset that comes with this command',
     'lowbit-kv compare --scheme kivi --scheme ./my-scheme.js',
     'lowbit-kv schemes',
     'lowbit-kv doctor',
@@ -54,14 +55,17 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     'Replay decoding of a capture under each scheme: accuracy, memory, verdict.',
     [
       'lowbit-kv compare',
+      'lowbit-kv compare --all --scheme ./my-scheme.js',
       'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
       'lowbit-kv compare --backend onnx --json > report.json',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
     .option('--capture <file>', 'capture to replay (default: the one shipped with the harness)')
-    .option('--scheme <scheme...>', `${SCHEME_HELP} (default: every preset)`)
+    .option('--scheme <scheme...>', `${SCHEME_HELP} (default: presets of KIVI, InnerQ and Oaken)`)
+    .option('--all', 'every preset that comes with this command, and those of --scheme')
     .addOption(backendOption())
+    .option('--allow-emulation', 'let the backend emulate what it has no kernels for')
     .option('--calibration <file>', 'offline calibration for the schemes that need one')
     .addOption(
       new Option(
@@ -77,6 +81,48 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     )
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
+
+  addCommand(
+    'tune',
+    'Choose keys and values per layer under a budget of bits; write the scheme to a file.',
+    [
+      'lowbit-kv tune --budget-bits 3.25 --capture my-model.safetensors --out tuned.json',
+      'lowbit-kv compare --capture my-model.safetensors --all --scheme ./tuned.json',
+    ],
+    async () => (await import('./commands/tune.js')).tune,
+  )
+    .addOption(
+      new Option('--budget-bits <bits>', 'bits per element of packed blocks, mean over the layers')
+        .argParser(positiveNumber)
+        .makeOptionMandatory(),
+    )
+    .option('--capture <file>', 'capture to choose by (default: the one shipped with the harness)')
+    .option('--out <file>', 'JSON file to write the scheme to')
+    .option(
+      '--scheme <scheme...>',
+      `${SCHEME_HELP}: where candidates come from (default: every preset)`,
+    )
+    .addOption(backendOption())
+    .addOption(
+      new Option('--sinks <n>', 'first tokens that stay f16 (default: 32)').argParser(count),
+    )
+    .addOption(
+      new Option('--recent <n>', 'newest tokens that stay f16 (default: 96)').argParser(count),
+    )
+    .addOption(
+      new Option(
+        '--positions <n>',
+        'query positions to choose by, and as many to judge by (default: 96)',
+      ).argParser(positiveInteger),
+    )
+    .addOption(
+      new Option(
+        '--model-layers <n>',
+        'layers of the whole model (default: what the capture says)',
+      ).argParser(positiveInteger),
+    )
+    .option('--id <id>', 'id of the tuned scheme (default: tuned- and the budget)')
+    .option('--json', 'print the report as JSON');
 
   addCommand(
     'schemes',
@@ -129,4 +175,16 @@ function positiveInteger(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value > 0) return value;
   throw new InvalidArgumentError('It must be a positive integer.');
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (text !== '' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError('It must be an integer of at least 0.');
+}
+
+function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('It must be a number above 0.');
 }

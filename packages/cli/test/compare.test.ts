@@ -3,12 +3,18 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { createCalibration } from '@lowbit-kv/core';
-import { compareReportSchema, type MeasuredRow, openCapture } from '@lowbit-kv/harness';
+import {
+  captureSamples,
+  compareReportSchema,
+  type MeasuredRow,
+  openCapture,
+} from '@lowbit-kv/harness';
+import { kivi2 } from '@lowbit-kv/scheme-kivi';
 import { oakenSm } from '@lowbit-kv/scheme-oaken';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { samplesOf } from '../src/capture-samples.js';
 import { compareElsewhere } from '../src/commands/compare-elsewhere.js';
 import { Terminal } from '../src/index.js';
+import { builtinSchemes } from '../src/schemes/builtin-schemes.js';
 import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
@@ -48,6 +54,55 @@ describe('reports', () => {
       code: 'SHAPE_UNSUPPORTED',
     });
   });
+
+  test('a scheme with a codec, from a file: emulated by the ONNX backend when that is allowed', async () => {
+    const source = readFileSync(new URL('support/codec-scheme.mjs', import.meta.url), 'utf8');
+    writeFileSync(join(directory, 'codec.mjs'), source);
+    const args = ['--scheme', './codec.mjs', '--backend', 'onnx', '--positions', '2'];
+    const refused = await compare(...args);
+    expect(refused.code).toBe(1);
+    const plain = (text: string) => stripVTControlCharacters(text).replace(/\s+/g, ' ');
+    expect(plain(refused.stdout)).toMatch(/signs-only: refused: .*has no graph/);
+    const allowed = await compare(...args, '--allow-emulation');
+    expect(allowed.code).toBe(0);
+    expect(plain(allowed.stdout)).toContain(
+      'Emulated by the backend: signs-only (key: the codec signs has no graph',
+    );
+    const { stdout } = await compare('--scheme', './codec.mjs', '--positions', '2', '--json');
+    const { schemes } = compareReportSchema.parse(JSON.parse(stdout));
+    expect(schemes[1]).toMatchObject({ id: 'signs-only', emulated: [] });
+    const row = schemes[1] as MeasuredRow;
+    expect(row.bits.packed?.total).toBeCloseTo(1.5, 9);
+    expect(row.output.nmse).toBeGreaterThan(1e-3);
+  });
+
+  test('--all: every preset of the shelf and what is named besides, the best of each size marked', async () => {
+    writeFileSync(
+      join(directory, 'mine.mjs'),
+      `export default ${JSON.stringify({ ...structuredClone(kivi2), id: 'mine', sinks: 4 })};`,
+    );
+    const args = ['compare', '--capture', 'tiny.safetensors', '--all', '--positions', '2'];
+    const { code, stdout } = await runCli([...args, '--scheme', './mine.mjs', '--json'], {
+      directory,
+    });
+    expect(code).toBe(0);
+    const { schemes, paretoFront } = compareReportSchema.parse(JSON.parse(stdout));
+    const shelf = (await builtinSchemes()).map(({ scheme }) => scheme.id);
+    expect(schemes.map(({ id }) => id)).toEqual(['f16', ...shelf, 'mine']);
+    expect(paretoFront.length).toBeGreaterThan(3);
+    const points = schemes.flatMap((row) =>
+      row.status === 'measured' && !['baseline', 'unmeasured'].includes(row.verdict.level)
+        ? [{ id: row.id, bits: row.bits.attended, error: row.output.nmse as number }]
+        : [],
+    );
+    const unbeaten = points.filter(({ bits, error }) =>
+      points.every((other) => {
+        const beats = other.bits <= bits && other.error <= error;
+        return !beats || (other.bits === bits && other.error === error);
+      }),
+    );
+    expect([...paretoFront].sort()).toEqual(unbeaten.map(({ id }) => id).sort());
+  }, 120_000);
 
   test('a comparison that measures nothing is a failure with its reasons', async () => {
     const { code, stdout, stderr } = await compare('--scheme', 'kivi-2bit-g128');
@@ -123,7 +178,11 @@ describe('reports', () => {
   test('--calibration is used for its scheme', async () => {
     const opened = await openCapture(capture);
     const provenance = { text: 'the tiny capture' };
-    const calibration = await createCalibration(oakenSm, samplesOf(opened), provenance);
+    const calibration = await createCalibration(
+      oakenSm,
+      captureSamples(opened, oakenSm),
+      provenance,
+    );
     await opened.close();
     writeFileSync(join(directory, 'calibration.json'), JSON.stringify([calibration]));
     const args = ['--calibration', 'calibration.json', '--json'];

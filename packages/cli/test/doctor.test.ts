@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { BUILTIN_PACKAGES, builtinSchemes } from '../src/schemes/builtin-schemes.js';
 import { runCli } from './support/run-cli.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
@@ -25,11 +26,19 @@ test('everything is found and works here', async () => {
     '@lowbit-kv/backend-onnx',
     '@lowbit-kv/core',
     '@lowbit-kv/harness',
-    '@lowbit-kv/scheme-innerq',
-    '@lowbit-kv/scheme-kivi',
-    '@lowbit-kv/scheme-oaken',
+    ...[...BUILTIN_PACKAGES].sort(),
   ]);
-  expect(report.schemes.length).toBeGreaterThan(10);
+  expect(report.schemes).toEqual(
+    (await builtinSchemes()).map(({ scheme, source }) => ({
+      id: scheme.id,
+      source,
+      reason: null,
+      support: [
+        { backend: 'reference', kind: 'native' },
+        expect.objectContaining({ backend: 'onnx', kind: expect.not.stringContaining('refused') }),
+      ],
+    })),
+  );
   expect(report.backends).toMatchObject([
     { id: 'reference', required: true, reason: null },
     { id: 'onnx', required: false, reason: null },

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Plan, parseCalibration } from '@lowbit-kv/core';
+import { kivi2 } from '@lowbit-kv/scheme-kivi';
 import { InferenceSession } from 'onnxruntime-node';
 import { beforeAll, expect, test } from 'vitest';
 import { runHere } from './support/run-here.js';
@@ -52,6 +53,29 @@ test('graphs of a geometry: once for equal layers, loadable, and listed', async 
     expect(session.inputNames.length).toBeGreaterThan(0);
     await session.release();
   }
+});
+
+test('heads that are stored apart: files and entries of their own', async () => {
+  const overrides = [{ layers: [1], heads: [1], key: { bits: 16 } }];
+  const scheme = JSON.stringify({ ...kivi2, id: 'heads', overrides });
+  writeFileSync(join(directory, 'heads.mjs'), `export default ${scheme};`);
+  const { code } = await exportOnnx(
+    '--scheme',
+    './heads.mjs',
+    '--geometry',
+    geometry,
+    '--out',
+    'heads',
+  );
+  expect(code).toBe(0);
+  const { layers } = JSON.parse(read('heads/graphs.json').toString());
+  expect(layers).toMatchObject([
+    { layer: 0, heads: [0, 1], encodeKey: 'layer-0-encode-key.onnx' },
+    { layer: 1, heads: [0], encodeKey: 'layer-1-heads-0-encode-key.onnx' },
+    { layer: 1, heads: [1], attention: 'layer-1-heads-1-attention.onnx' },
+    { layer: 2, heads: [0, 1, 2, 3] },
+  ]);
+  expect(layers[2]).not.toHaveProperty('encodeKey');
 });
 
 test('a scheme with offline calibration is calibrated on the capture, and the values are written', async () => {

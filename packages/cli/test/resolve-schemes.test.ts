@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { presets as kivi, kivi2 } from '@lowbit-kv/scheme-kivi';
 import { describe, expect, test } from 'vitest';
-import { resolveSchemes } from '../src/schemes/resolve-schemes.js';
+import { resolveNames, resolveSchemes } from '../src/schemes/resolve-schemes.js';
 import { Terminal } from '../src/terminal.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
@@ -20,7 +20,10 @@ function makePackage(name: string, exported: unknown, text: string): void {
   write(`node_modules/${name}/entry.js`, text);
 }
 
-async function resolve(...names: string[]) {
+const resolve = (...names: string[]) => resolved(names, false);
+const resolveAll = (...names: string[]) => resolved(names, true);
+
+async function resolved(names: string[], all: boolean) {
   let notes = '';
   const stream = {
     write: (text: string) => {
@@ -37,16 +40,34 @@ async function resolve(...names: string[]) {
     environment: {},
     directory,
   });
-  const found = await resolveSchemes(names.length === 0 ? undefined : names, terminal);
-  return { ids: found.map((entry) => entry.scheme.id), notes };
+  const chosen = names.length === 0 ? undefined : names;
+  const { schemes, simulations } = await resolveNames(chosen, terminal, all);
+  return {
+    ids: schemes.map((entry) => entry.scheme.id),
+    simulations: simulations.map(({ id }) => id),
+    notes,
+  };
+}
+
+function silentTerminal(): Terminal {
+  const stream = { write: () => undefined };
+  return new Terminal({ stdout: stream, stderr: stream, environment: {}, directory });
 }
 
 describe('what a name means', () => {
-  test('nothing: every preset, without a word', async () => {
+  test('nothing: the presets that are compared by default, without a word', async () => {
     const { ids, notes } = await resolve();
     expect(ids.length).toBeGreaterThan(10);
     expect(ids).toEqual(expect.arrayContaining(kivi.map(({ id }) => id)));
     expect(notes).toBe('');
+  });
+
+  test('the whole shelf holds more, and what is named comes after it once', async () => {
+    const { ids } = await resolveAll();
+    expect(ids.length).toBeGreaterThan((await resolve()).ids.length);
+    expect((await resolveAll('kivi')).ids).toEqual(ids);
+    write('after.mjs', `export default ${scheme('after')};`);
+    expect((await resolveAll('./after.mjs')).ids).toEqual([...ids, 'after']);
   });
 
   test('an id', async () => {
@@ -81,6 +102,30 @@ describe('what a name means', () => {
     expect((await resolve(join(directory, 'one.mjs'))).ids).toEqual(['one']);
     expect((await resolve('one')).ids).toEqual(['one']);
     expect((await resolve('./two.mjs')).ids).toEqual(['two-a', 'two-b']);
+  });
+
+  test("the authors' code of a package: schemes and simulations", async () => {
+    const { ids, simulations, notes } = await resolve('innerq/compat', 'innerq/compat');
+    expect(ids).toEqual(expect.arrayContaining(['innerq-fp16-base']));
+    expect(simulations).toEqual(expect.arrayContaining(['innerq-repository-base']));
+    expect(new Set(simulations).size).toBe(simulations.length);
+    expect(notes).toMatch(/innerq-fp16-base.*innerq-repository-base.*scheme-innerq\/compat\)/);
+    const exact = await resolve('@lowbit-kv/scheme-oaken/compat');
+    expect(exact.simulations).toContain('oaken-artifact');
+  });
+
+  test('a file of simulations, which only compare takes', async () => {
+    write('simulated.mjs', `export const simulations = [{ id: 'made-up', stage: 'post-rope' }];`);
+    expect(await resolve('./simulated.mjs')).toMatchObject({ ids: [], simulations: ['made-up'] });
+    const failure = resolveSchemes(['./simulated.mjs'], silentTerminal());
+    await expect(failure).rejects.toThrow(/^OPTION_INVALID: a simulation stores nothing/);
+  });
+
+  test('a scheme file in JSON', async () => {
+    write('bare.json', scheme('bare'));
+    expect((await resolve('./bare.json')).ids).toEqual(['bare']);
+    write('whole.json', `{"schemeFile":1,"scheme":${scheme('whole')},"provenance":{"by":"hand"}}`);
+    expect((await resolve('whole.json')).ids).toEqual(['whole']);
   });
 
   test('a preset that is named twice counts once', async () => {

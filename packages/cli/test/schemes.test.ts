@@ -1,12 +1,19 @@
 // `lowbit-kv schemes`.
-import { presets as innerq } from '@lowbit-kv/scheme-innerq';
-import { presets as kivi } from '@lowbit-kv/scheme-kivi';
-import { presets as oaken } from '@lowbit-kv/scheme-oaken';
 import { expect, test } from 'vitest';
+import { readOwnManifest } from '../src/manifest.js';
+import { BUILTIN_PACKAGES, builtinSchemes } from '../src/schemes/builtin-schemes.js';
 import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 
-const ids = [...kivi, ...innerq, ...oaken].map(({ id }) => id);
+const ids = (await builtinSchemes()).map(({ scheme }) => scheme.id);
+
+test('the shelf is what this package depends on, and its ids differ', () => {
+  const dependencies = Object.keys(readOwnManifest().dependencies);
+  const packages = dependencies.filter((name) => name.startsWith('@lowbit-kv/scheme-'));
+  expect([...BUILTIN_PACKAGES].sort()).toEqual(packages.sort());
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.length).toBeGreaterThan(40);
+});
 
 test('the table has a row for every preset and no colours in a pipe', async () => {
   const { code, stdout, stderr } = await runCli(['schemes'], {

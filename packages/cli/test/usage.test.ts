@@ -8,7 +8,7 @@ test('--help starts with examples and goes to stdout', async () => {
   expect(code).toBe(0);
   expect(stderr).toBe('');
   expect(stdout).toMatch(/^Examples:\n {2}\$ lowbit-kv compare /);
-  for (const name of ['compare', 'schemes', 'doctor', 'export-onnx'])
+  for (const name of ['compare', 'tune', 'schemes', 'doctor', 'export-onnx'])
     expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
 });
 

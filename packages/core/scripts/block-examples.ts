@@ -10,6 +10,7 @@ import {
   type TensorCalibration,
 } from '../src/index.js';
 import { layoutBlock, PARAMETER_BYTES } from '../src/plan/layout.js';
+import { E2M1_LEVELS } from '../src/testing/index.js';
 import { hex, hexBytes, markdownTable } from './generated-parts.js';
 
 interface Shape {
@@ -26,6 +27,10 @@ const AFFINE = {
 const SIGNMAG = {
   quantizer: { mode: 'symmetric', codes: 'signmag' },
   parameters: { scale: 'f16' },
+} as const;
+
+const TOP = {
+  outliers: { kind: 'top', count: 1, storage: { format: 'list' } },
 } as const;
 
 function bandsScheme(scope: 'head' | 'allHeads', middle: 'midRise' | 'uniform') {
@@ -78,6 +83,36 @@ const LAYOUTS: readonly { name: string; scheme: QuantizedTensorScheme; shape: Sh
     shape: { heads: 1, headDim: 64, blockTokens: 64 },
   },
   {
+    name: 'e2m1-channels',
+    scheme: {
+      ...COMMON,
+      bits: 4,
+      groups: { along: 'channels', size: 16 },
+      quantizer: {
+        mode: 'symmetric',
+        codes: { levels: E2M1_LEVELS, scaledBy: 'absoluteMaximum' },
+      },
+      parameters: { scale: 'e4m3' },
+    },
+    shape: { heads: 2, headDim: 64, blockTokens: 128 },
+  },
+  {
+    name: 'top-outliers',
+    scheme: { ...COMMON, bits: 2, groups: { along: 'tokens', size: 32 }, ...AFFINE, ...TOP },
+    shape: { heads: 1, headDim: 64, blockTokens: 128 },
+  },
+  {
+    name: 'codec-channels',
+    scheme: {
+      ...COMMON,
+      bits: 2,
+      groups: { along: 'channels', size: 32 },
+      quantizer: { mode: 'codec', codes: 'five-per-byte', version: 1, groupBytes: 9 },
+      parameters: {},
+    },
+    shape: { heads: 1, headDim: 96, blockTokens: 128 },
+  },
+  {
     name: 'bands-head',
     scheme: bandsScheme('head', 'midRise'),
     shape: { heads: 2, headDim: 80, blockTokens: 128 },
@@ -120,6 +155,14 @@ function partsOf(layout: BlockLayout): Part[] {
       add(`${owner}end offsets`, offset, count * endOffsets.entryBytes, `${count} x ${type}`);
       const room = `room for ${entries.capacity} x u8`;
       add(`${owner}outliers`, base + entries.offset, entries.capacity, room);
+    }
+    if (layout.top !== undefined) {
+      const { count, values, channels } = layout.top;
+      const entries = layout.blockTokens * count;
+      const bytes = entries * channels.entryBytes;
+      const type = channels.entryBytes === 1 ? 'u8' : 'u16';
+      add(`${owner}outlier values`, base + values.offset, 2 * entries, `${entries} x f16`);
+      add(`${owner}outlier channels`, base + channels.offset, bytes, `${entries} x ${type}`);
     }
   }
   if (layout.parametersShared) parameters('all heads: ', layout.heads * layout.headBytes);
@@ -224,6 +267,15 @@ function exampleThreeBits(): string {
   return byteTable(layout, page);
 }
 
+function exampleTop(): string {
+  const { layout, page } = pack(
+    { ...COMMON, bits: 3, groups: { along: 'channels', size: 8 }, ...SIGNMAG, ...TOP },
+    { heads: 1, headDim: 8, blockTokens: 2 },
+    [-2, -1, -0.4, 0.1, 24, 1.2, 1.9, 3],
+  );
+  return byteTable(layout, page);
+}
+
 function exampleBands(): string {
   const { layout, page } = pack(
     bandsScheme('head', 'midRise'),
@@ -240,6 +292,7 @@ export function blockParts(): Map<string, string> {
   for (const { name, scheme, shape } of LAYOUTS) parts.set(name, layoutSection(scheme, shape));
   parts.set('bytes-along-tokens', exampleAlongTokens());
   parts.set('bytes-3bit', exampleThreeBits());
+  parts.set('bytes-top', exampleTop());
   parts.set('bytes-bands', exampleBands());
   return parts;
 }

@@ -12,6 +12,7 @@ import {
   type ErrorCode,
   f32Tensor,
   type Geometry,
+  type GroupCodec,
   LowbitKvError,
   type PackedTensorPlan,
   type Plan,
@@ -68,6 +69,23 @@ function schemeOf(
     calibration,
   };
 }
+
+const CODED: TensorScheme = {
+  bits: 2,
+  groups: { along: 'channels', size: 32 },
+  quantizer: { mode: 'codec', codes: 'five-per-byte', version: 1, groupBytes: 9 },
+  parameters: {},
+  window: { recent: 0, flush: 1 },
+};
+
+const CODEC: GroupCodec = {
+  id: 'five-per-byte',
+  version: 1,
+  groupSize: 16,
+  groupBytes: 9,
+  encodeGroup: (_values, bytes) => void bytes.fill(0),
+  decodeGroup: (_bytes, values) => void values.fill(0),
+};
 
 const OFFLINE = { kind: 'offline', values: ['thresholds'] } as const;
 
@@ -162,10 +180,16 @@ const PROVOKE: Partial<Record<ErrorCode, () => unknown>> = {
   CALIBRATION_MISSING: () => createPlan(schemeOf(BANDS, OFFLINE), GEOMETRY),
   CALIBRATION_INVALID: () =>
     createPlan(schemeOf(BANDS, OFFLINE), GEOMETRY, { calibration: calibrationFor('4f1d') }),
+  CODEC_MISSING: () => createPlan(schemeOf(CODED), GEOMETRY),
+  CODEC_INVALID: () => createPlan(schemeOf(CODED), GEOMETRY, { codecs: [CODEC] }),
   PLAN_REFUSED: () =>
     createCache(
-      createPlan(schemeOf({ ...FOUR_BITS, stage: 'pre-rope' }), GEOMETRY),
-      referenceBackend(),
+      createPlan(schemeOf(FOUR_BITS), GEOMETRY),
+      {
+        ...referenceBackend(),
+        id: 'small',
+        supports: () => ({ kind: 'refused', reasons: ['key: groups of 32 have no kernel'] }),
+      },
       { capacity: { tokens: 64 } },
     ),
   OPTION_INVALID: () => smallCache(-1),

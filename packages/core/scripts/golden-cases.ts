@@ -7,105 +7,24 @@ import {
   createPlan,
   f16Tensor,
   type Plan,
-  type QuantizedTensorScheme,
   referenceBackend,
   type Scheme,
   schemeFingerprint,
-  type TensorCalibration,
 } from '../src/index.js';
-import { lcgNormal, type NormalRecipe } from '../src/testing/index.js';
-
-type Thresholds = NonNullable<TensorCalibration['thresholds']>;
-type Quantizer = QuantizedTensorScheme['quantizer'];
-type Recipe = Omit<NormalRecipe<'f16'>, 'shape' | 'dtype'>;
-
-export interface GoldenCase {
-  readonly name: string;
-  readonly heads: number;
-  readonly headDim: number;
-  readonly blockTokens: number;
-  /** Tokens packed; the page is then cut to `validTokens`. */
-  readonly packedTokens: number;
-  readonly validTokens: number;
-  readonly tensor: QuantizedTensorScheme;
-  readonly thresholds: Thresholds | null;
-  /** Of the f16 tokens `[packedTokens, heads, headDim]`. */
-  readonly recipe: Recipe;
-}
-
-const UNIFORM: Quantizer = { mode: 'asymmetric', codes: 'uniform' };
-
-function symmetric(codes: 'signmag' | 'full' | 'fullSigned'): Quantizer {
-  return { mode: 'symmetric', codes };
-}
-
-function tensorOf(
-  bits: QuantizedTensorScheme['bits'],
-  groups: QuantizedTensorScheme['groups'],
-  quantizer: Quantizer,
-): QuantizedTensorScheme {
-  return {
-    bits,
-    groups,
-    quantizer,
-    parameters: quantizer.mode === 'symmetric' ? { scale: 'f16' } : { scale: 'f16', zero: 'f16' },
-    window: { recent: 0, flush: groups.along === 'tokens' ? groups.size : 1 },
-  };
-}
-
-/** 64 slots, cut to 43 tokens: inside a group, and inside a byte for every width but 8. */
-function alongTokens(
-  name: string,
-  bits: QuantizedTensorScheme['bits'],
-  quantizer: Quantizer,
-  recipe: Recipe,
-): GoldenCase {
-  return {
-    name: `${name}-${bits}bit-tokens`,
-    heads: 2,
-    headDim: 8,
-    blockTokens: 64,
-    packedTokens: 64,
-    validTokens: 43,
-    tensor: tensorOf(bits, { along: 'tokens', size: 32 }, quantizer),
-    thresholds: null,
-    recipe,
-  };
-}
-
-/** 40 channels in two groups: 3-bit rows end in padding. 16 slots, 11 used. */
-function alongChannels(
-  name: string,
-  bits: QuantizedTensorScheme['bits'],
-  quantizer: Quantizer,
-  recipe: Recipe,
-): GoldenCase {
-  return {
-    name: `${name}-${bits}bit-channels`,
-    heads: 2,
-    headDim: 40,
-    blockTokens: 16,
-    packedTokens: 11,
-    validTokens: 11,
-    tensor: tensorOf(bits, { along: 'channels', size: 20 }, quantizer),
-    thresholds: null,
-    recipe,
-  };
-}
-
-function wholeVector(
-  name: string,
-  bits: QuantizedTensorScheme['bits'],
-  quantizer: Quantizer,
-  recipe: Recipe,
-): GoldenCase {
-  const base = alongChannels(name, bits, quantizer, recipe);
-  return {
-    ...base,
-    name: `${name}-${bits}bit-vector`,
-    tensor: tensorOf(bits, { along: 'vector', scope: 'head' }, quantizer),
-  };
-}
+import { lcgNormal } from '../src/testing/index.js';
+import {
+  alongChannels,
+  alongTokens,
+  type GoldenCase,
+  type Quantizer,
+  type Recipe,
+  symmetric,
+  type Thresholds,
+  tensorOf,
+  UNIFORM,
+  wholeVector,
+} from './golden-builders.js';
+import { CODE_CASES } from './golden-code-cases.js';
 
 /** 80 channels: a whole chunk of 64 and a short one of 16. 8 slots, 5 used. */
 function bands(
@@ -196,6 +115,7 @@ export const GOLDEN_CASES: readonly GoldenCase[] = [
   bands('midRise', 'allHeads', BESIDE_ZERO, { seed: 602, std: 0.75 }),
   bands('uniform', 'head', BESIDE_ZERO, { seed: 603, std: 0.75 }),
   bands('uniform', 'allHeads', AROUND_ZERO, { seed: 604, ...OUTLIER_CHANNEL }),
+  ...CODE_CASES,
 ];
 
 /** A scheme whose keys are the tensor of a case and whose values stay f16. */

@@ -4,6 +4,8 @@
  * Guarantees a backend gives
  * - It knows plans and bytes, never scheme names, and keeps no record of sequences: windows, truncation, forks and
  *   page tables live in core.
+ * - What it calls a layer is an entry of `Plan.layers`: all kv heads of a layer of the model, or those that core splits off
+ *   where overrides name single heads. Shapes, heads and geometry are those of the entry.
  * - `append` and `attend` only enqueue, in call order; `settle` waits for a step and reports its first fault.
  * - A job writes only pages named in it and only slots from its first slot on: whatever was visible before stays as it
  *   was, so an abandoned step needs no undo.
@@ -67,6 +69,7 @@ export interface Span {
 export interface AppendJob {
   /** The step it belongs to: a number of its own per step. */
   readonly step: number;
+  /** Index into `Plan.layers`. */
   readonly layer: number;
   /** Host tensors are f16 and stay as they are until the step ends. */
   readonly key: Tensor;
@@ -107,6 +110,7 @@ export interface PackWork {
 export interface AttendJob {
   /** Null for attention over committed tokens: its faults reach whoever reads the result. */
   readonly step: number | null;
+  /** Index into `Plan.layers`. */
   readonly layer: number;
   readonly query: Tensor;
   /** The tensors given to `append` in the same step; needed when a span has source `input`. */
@@ -147,13 +151,17 @@ export interface BlockStore {
 }
 
 export interface PageRequest {
+  /** Index into `Plan.layers`. */
   readonly layer: number;
   readonly tensor: 'key' | 'value';
   readonly kind: PageKind;
   readonly pages: readonly number[];
 }
 
-/** Output of one attend. Reading it back is the caller's choice. */
+/**
+ * Output of one attend. Reading it back is the caller's choice. Where overrides name single heads, `read` puts the heads
+ * together on the host; before that the tensors are device tensors of `core`, which no backend takes.
+ */
 export interface AttentionResult {
   /** f32 `[queries, queryHeads, valueHeadDim]`; zeros where nothing is visible. */
   readonly output: Tensor;

@@ -3,9 +3,9 @@
  */
 
 /**
- * Encode and decode of one group. The TypeScript functions are the law: pure, and the same bytes for the same values
- * everywhere. Backends run the WGSL or CUDA text instead where there is one; without it they refuse, or emulate when the
- * caller allows it.
+ * Encode and decode of one group. The TypeScript functions are the law: pure, without state, and the same bytes for the
+ * same values everywhere. Backends run the WGSL or CUDA text instead where there is one; without it they refuse, or emulate
+ * when the caller allows it. The version is the promise that bytes have not changed: a plan does not look at the source.
  */
 export interface GroupCodec {
   /** As in `quantizer.codes` and `quantizer.version` of the tensors that use it. */
@@ -15,9 +15,12 @@ export interface GroupCodec {
   readonly groupSize: number;
   /** Bytes of an encoded group, codes and parameters together. */
   readonly groupBytes: number;
-  /** Reads `groupSize` f32 values (after the transforms, in element order), writes all `groupBytes` bytes. */
+  /**
+   * Reads `groupSize` f32 values (after the transforms, in element order), writes all `groupBytes` bytes. Takes any values:
+   * after a transform beyond the range of f16, with masked input NaN and infinities.
+   */
   encodeGroup(values: Float32Array, bytes: Uint8Array): void;
-  /** Reads `groupBytes` bytes, writes `groupSize` f32 values. */
+  /** Reads `groupBytes` bytes, writes `groupSize` f32 values: finite ones for whatever `encodeGroup` has written. */
   decodeGroup(bytes: Uint8Array, values: Float32Array): void;
   /**
    * WGSL that defines `fn decodeGroup(firstByte: u32) -> array<f32, GROUP_SIZE>` and

@@ -18,6 +18,8 @@ export const ERROR_CODES = {
   CALIBRATION_MISSING: 'The scheme needs offline calibration and none was given.',
   CALIBRATION_INVALID:
     'The calibration does not belong to this scheme or geometry, or is malformed.',
+  CODEC_MISSING: 'The scheme names a codec that was not given.',
+  CODEC_INVALID: 'A codec is malformed, does not fit the tensor that names it, or failed.',
   PLAN_REFUSED: 'The backend does not execute this plan.',
   OPTION_INVALID: 'An option has a value outside its valid range.',
   TENSOR_INVALID: 'A tensor has the wrong shape, type or size.',

@@ -11,6 +11,7 @@ export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache
 export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';
 export { createCalibration } from './calibration.js';
+export type { GroupCodec } from './codec.js';
 export {
   type DataPosition,
   ERROR_CODES,
@@ -29,10 +30,17 @@ export {
   isFiniteF16,
   roundToF16,
 } from './float16.js';
-export { type Geometry, type LayerGeometry, resolveGeometry } from './geometry.js';
+export {
+  type Geometry,
+  type LayerGeometry,
+  type RotaryEmbedding,
+  resolveGeometry,
+} from './geometry.js';
 export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';
+export { rotationSigns } from './law/rotation.js';
+export { roundHalfEven } from './law/scale.js';
 export { unexecutedFeatures } from './law/support.js';
 export {
   bitsPerElement,
@@ -46,11 +54,14 @@ export {
   type BlockLayout,
   type CodesPlane,
   OUTLIER_CHUNK,
+  PARAMETER_BYTES,
   type ParameterName,
   type ParameterPlane,
   PLANE_ALIGNMENT,
   type SparsePlane,
+  type TopPlane,
 } from './plan/layout.js';
+export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,
@@ -73,6 +84,7 @@ export {
   SchemeRegistry,
 } from './registry/registry.js';
 export type * from './scheme.js';
+export { calibrationNeedOf } from './scheme-rules.js';
 export {
   defineScheme,
   parseCalibration,
@@ -80,6 +92,8 @@ export {
   schemeDataOf,
   schemeJsonSchema,
 } from './scheme-schema.js';
+export type * from './simulation.js';
+export { tokensOfForward } from './simulation-input.js';
 export {
   type DeviceTensor,
   f16Tensor,

@@ -2,11 +2,15 @@
  * Cross-field rules of a scheme that a shape alone cannot say.
  */
 import { LowbitKvError } from './errors.js';
+import { F16_SMALLEST_NORMAL } from './float16.js';
+import { levelsFault } from './level-rules.js';
 import type {
+  CalibrationNeed,
   CalibrationValue,
   LevelTable,
   QuantizedTensorScheme,
   TensorScheme,
+  Transform,
 } from './scheme.js';
 import type { SchemeData } from './scheme-schema.js';
 
@@ -56,6 +60,13 @@ function checkTransforms({ transforms = [] }: QuantizedTensorScheme, refuse: Ref
           `${statisticsTokens}: all transforms of a tensor are measured on the same tokens`,
         );
     }
+    const first = transforms.findIndex(
+      (other) => other.kind === step.kind && isCalibrated(other) && isCalibrated(step),
+    );
+    if (first >= 0 && first < i)
+      refuse(`transforms[${i}]`, step, `at most one ${step.kind} from calibration`);
+    if ('largest' in step && !(F16_SMALLEST_NORMAL <= step.largest && step.largest <= 2 ** 32))
+      refuse(`transforms[${i}].largest`, step.largest, 'from 2^-14 to 2^32');
     if (!('clamp' in step)) continue;
     const [low, high] = step.clamp;
     // The stored reciprocal must be a normal f16.
@@ -106,6 +117,9 @@ function checkQuantizer(spec: QuantizedTensorScheme, refuse: Refuse): void {
   const { quantizer, bits, outliers } = spec;
   const { mode, codes } = quantizer;
   checkParameters(spec, refuse);
+  if (mode === 'codec' && outliers !== undefined)
+    refuse('outliers', outliers, 'absent: the bytes of a codec are all there is');
+  if (mode === 'codec') return;
   if (codes === 'signmag' && bits < 2) refuse('bits', bits, 'at least 2 for sign and magnitude');
   if (mode === 'hybrid' && quantizer.asymmetricBits > bits)
     refuse('quantizer.asymmetricBits', quantizer.asymmetricBits, `at most bits = ${bits}`);
@@ -135,27 +149,16 @@ function checkParameters({ quantizer, parameters }: QuantizedTensorScheme, refus
     refuse('parameters.scale', scale, 'f16, f32 or e4m3, where groups store a zero');
 }
 
-function checkLevels(
-  { levels, scaledBy }: LevelTable,
-  { bits, quantizer }: QuantizedTensorScheme,
-  refuse: Refuse,
-): void {
-  if (quantizer.mode === 'asymmetric' && scaledBy !== 'absoluteMaximum')
+function checkLevels(table: LevelTable, spec: QuantizedTensorScheme, refuse: Refuse): void {
+  const { levels, scaledBy } = table;
+  if (spec.quantizer.mode === 'asymmetric' && scaledBy !== 'absoluteMaximum')
     refuse('quantizer.codes.scaledBy', scaledBy, 'absoluteMaximum, where groups store a zero');
-  if (levels === 'calibrated') return;
-  if (levels.length > 2 ** bits)
-    refuse('quantizer.codes.levels', levels.length, `at most 2^bits = ${2 ** bits} levels`);
-  if (quantizer.mode === 'asymmetric' && levels[0] !== 0)
-    refuse('quantizer.codes.levels', levels, 'levels that begin with 0, where groups store a zero');
-  const rounded = levels.map(Math.fround);
-  const at = rounded.findIndex((level, i) => i > 0 && level <= (rounded[i - 1] as number));
-  if (at >= 0 || !rounded.every(Number.isFinite))
-    refuse('quantizer.codes.levels', levels, 'finite numbers that rise strictly, also as f32');
-  if (scaledBy === 'absoluteMaximum' && rounded.every((level) => level === 0))
-    refuse('quantizer.codes.levels', levels, 'a level other than 0');
+  const fault = levels === 'calibrated' ? null : levelsFault(levels, table, spec);
+  if (fault !== null) refuse('quantizer.codes.levels', fault.value, fault.valid);
 }
 
-function checkBands({ bits, groups, quantizer, outliers }: QuantizedTensorScheme, refuse: Refuse) {
+function checkBands(spec: QuantizedTensorScheme, refuse: Refuse): void {
+  const { bits, groups, quantizer, parameters, outliers } = spec;
   if (outliers?.kind !== 'bands') return;
   const { outer, middle, inner } = outliers.shares;
   if (Math.abs(outer + middle + inner - 1) > 1e-9)
@@ -171,6 +174,8 @@ function checkBands({ bits, groups, quantizer, outliers }: QuantizedTensorScheme
       'symmetric midRise or asymmetric uniform, when there are outlier bands',
     );
   }
+  for (const [name, type] of Object.entries(parameters))
+    if (type !== 'f16') refuse(`parameters.${name}`, type, 'f16, when there are outlier bands');
 }
 
 function checkCalibration(
@@ -178,9 +183,7 @@ function checkCalibration(
   tensors: readonly QuantizedTensorScheme[],
   label: string,
 ): void {
-  const usesStatistics = tensors.some((spec) =>
-    (spec.transforms ?? []).some((step) => 'statisticsTokens' in step),
-  );
+  const usesStatistics = tensors.some(takesStatistics);
   const needed = new Set(tensors.flatMap(calibratedValues));
   const measured = calibration.kind === 'offline' ? calibration.values : [];
   for (const value of needed) {
@@ -203,16 +206,32 @@ function checkCalibration(
   }
 }
 
+/** The calibration that a scheme of these tensors must declare. */
+export function calibrationNeedOf(tensors: readonly TensorScheme[]): CalibrationNeed {
+  const quantized = tensors.flatMap((spec) => (spec.bits === 16 ? [] : [spec]));
+  const values = [...new Set(quantized.flatMap(calibratedValues))];
+  if (values.length > 0) return { kind: 'offline', values };
+  return { kind: quantized.some(takesStatistics) ? 'prefill' : 'none' };
+}
+
+/** Whether a transform measures the sequence. */
+function takesStatistics({ transforms = [] }: QuantizedTensorScheme): boolean {
+  return transforms.some((step) => 'statisticsTokens' in step);
+}
+
 /** What a tensor takes from offline calibration. */
-function calibratedValues({ outliers, transforms, quantizer }: QuantizedTensorScheme) {
+export function calibratedValues({ outliers, transforms, quantizer }: QuantizedTensorScheme) {
   const values: CalibrationValue[] = outliers?.kind === 'bands' ? ['thresholds'] : [];
   if (typeof quantizer.codes === 'object' && quantizer.codes.levels === 'calibrated')
     values.push('levels');
   for (const step of transforms ?? []) {
-    if (!('scope' in step) || step.scope !== 'model') continue;
-    values.push(CALIBRATED_BY[step.kind]);
+    if (isCalibrated(step)) values.push(CALIBRATED_BY[step.kind]);
   }
   return values;
+}
+
+function isCalibrated(step: Transform): step is Extract<Transform, { scope: 'model' }> {
+  return 'scope' in step && step.scope === 'model';
 }
 
 function refuseField(label: string, field: string, value: unknown, valid: string): never {

@@ -2,6 +2,7 @@
  * The scheme contract as a zod schema: validation, and the JSON Schema editors and other languages use.
  */
 import * as z from 'zod';
+import { checkedCodecs } from './codec-rules.js';
 import { formatValue, LowbitKvError } from './errors.js';
 import type { Calibration, Scheme } from './scheme.js';
 import { checkSchemeRules } from './scheme-rules.js';
@@ -199,8 +200,8 @@ function tensorCalibration() {
   });
 }
 
-/** The serialisable part of a scheme: everything but `calibrate`. */
-export type SchemeData = Omit<Scheme, 'calibrate'>;
+/** The serialisable part of a scheme: everything but its functions. */
+export type SchemeData = Omit<Scheme, 'calibrate' | 'codecs'>;
 
 /** JSON Schema (draft 2020-12) of the serialisable part of a scheme. */
 export function schemeJsonSchema(): Record<string, unknown> {
@@ -217,7 +218,7 @@ export function schemeDataOf(scheme: unknown): SchemeData {
       next: 'Pass the scheme itself, not the module that exports it.',
     });
   }
-  const { calibrate, ...data } = scheme as Record<string, unknown>;
+  const { calibrate, codecs: _, ...data } = scheme as Record<string, unknown>;
   if (data.specVersion !== 1) {
     throw new LowbitKvError('SPEC_VERSION_UNSUPPORTED', {
       message: `scheme ${formatValue(data.id)} has another specVersion`,
@@ -247,13 +248,18 @@ export function schemeDataOf(scheme: unknown): SchemeData {
   return checked;
 }
 
-/** Validates a scheme and returns it deeply frozen (a copy; the caller's object is untouched). */
+/**
+ * Validates a scheme and returns it deeply frozen (a copy; the caller's object is untouched). Throws as schemeDataOf does,
+ * and CODEC_INVALID.
+ */
 export function defineScheme(scheme: Scheme): Scheme {
-  const data = schemeDataOf(scheme);
-  const copy = structuredClone(data) as Scheme;
-  return deepFreeze(
-    scheme.calibrate === undefined ? copy : { ...copy, calibrate: scheme.calibrate },
-  );
+  const data = structuredClone(schemeDataOf(scheme));
+  const { calibrate, codecs } = scheme;
+  return deepFreeze({
+    ...data,
+    ...(calibrate === undefined ? {} : { calibrate }),
+    ...(codecs === undefined ? {} : { codecs: checkedCodecs(codecs) }),
+  });
 }
 
 /** Validates a calibration read from JSON. Throws CALIBRATION_INVALID. */

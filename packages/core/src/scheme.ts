@@ -53,9 +53,15 @@ export interface QuantizedTensorScheme {
   /** After every step at least the `recent` newest tokens are f16 (once there are that many); `flush` are packed at once. */
   readonly window: { readonly recent: number; readonly flush: number };
   readonly outliers?: OutlierBands | TopOutliers;
-  /** Applied in order before quantization; attention applies the inverses to the query (keys) or the output (values). */
+  /**
+   * Applied in order before quantization; attention applies the inverses to the query (keys) or the output (values), and
+   * to each decoded key where keys are held before the rotary embedding.
+   */
   readonly transforms?: readonly Transform[];
-  /** Keys only. Default `post-rope`. */
+  /**
+   * Keys only: whether they are appended and held after (default) or before the rotary embedding. Before it, attention
+   * rotates them to their positions as `rotary` of the geometry says; queries come rotated in either case.
+   */
   readonly stage?: 'post-rope' | 'pre-rope';
 }
 
@@ -193,7 +199,11 @@ export interface Hadamard {
   readonly seed?: number;
 }
 
-/** Replaces the tensor schemes of some layers (negative numbers count from the last) and, optionally, some kv heads. */
+/**
+ * Replaces the tensor schemes of some layers (negative numbers count from the last) or of some of their kv heads. Heads that
+ * end up with other schemes than their neighbours are stored apart, so nothing may be shared over all heads then: no
+ * parameters, no tensor scale of the sequence, no second stage of keys.
+ */
 export interface SchemeOverride {
   readonly layers: readonly number[];
   readonly heads?: readonly number[];

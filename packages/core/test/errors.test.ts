@@ -17,7 +17,7 @@ import {
   type Scheme,
   schemeFingerprint,
 } from '../src/index.js';
-import { tokenIdRange } from '../src/testing/index.js';
+import { sharedExponentCodec, tokenIdRange, withSharedExponent } from '../src/testing/index.js';
 import { appendIds, GEOMETRY, openCache, pointAt } from './support/pointer-cache.js';
 import { scheme, tensor, tokenKeys } from './support/schemes.js';
 
@@ -48,6 +48,12 @@ const calibration = (layers = 1): Calibration => ({
   })),
 });
 
+const codec = sharedExponentCodec(32);
+const coded: Scheme = {
+  ...scheme(),
+  key: withSharedExponent({ along: 'channels', size: 32 }, 32),
+};
+
 const backend = (part: Partial<Backend>): Backend => ({ ...referenceBackend(), ...part });
 const open = () => openCache(tokenKeys(), {}, { capacity });
 
@@ -77,6 +83,11 @@ const provocations: Partial<Record<ErrorCode, (() => unknown)[]>> = {
     () => createPlan(scheme(), undefined as never),
     () => createPlan(scheme(), { ...GEOMETRY, layerOverrides: [{ layers: [1], kvHeads: 1 }] }),
     () => createPlan({ ...scheme(), overrides: [{ layers: [4], key: { bits: 16 } }] }, GEOMETRY),
+    () =>
+      createPlan(
+        { ...scheme(), overrides: [{ layers: [0], heads: [7], key: { bits: 16 } }] },
+        GEOMETRY,
+      ),
   ],
   SHAPE_UNSUPPORTED: [() => createPlan(scheme(), { ...GEOMETRY, keyHeadDim: 80 })],
   CALIBRATION_MISSING: [() => createPlan(banded, GEOMETRY)],
@@ -89,12 +100,33 @@ const provocations: Partial<Record<ErrorCode, (() => unknown)[]>> = {
     () => planWith({ outerLow: 3, outerHigh: 2, innerLow: -0.125, innerHigh: 0.125 }),
     () => planWith({ outerLow: -2.0001, outerHigh: 2, innerLow: -0.125, innerHigh: 0.125 }),
   ],
+  CODEC_MISSING: [() => createPlan(coded, GEOMETRY)],
+  CODEC_INVALID: [
+    () => createPlan(coded, GEOMETRY, { codecs: [{ ...codec, groupBytes: 8 }] }),
+    () => createPlan(coded, GEOMETRY, { codecs: [{ ...codec, encodeGroup: 'no' as never }] }),
+    async () => {
+      const failing = { ...codec, encodeGroup: () => Number('1').toFixed(200) };
+      const plan = createPlan(coded, GEOMETRY, { codecs: [failing as never] });
+      const cache = await createCache(plan, referenceBackend(), { capacity });
+      const entry = { sequence: cache.createSequence(), tokens: 1 };
+      await cache.append([entry], [{ key: one(), value: one() }]);
+    },
+  ],
   PLAN_REFUSED: [
-    () => openCache({ ...scheme(), key: { ...tensor(), stage: 'pre-rope' } as never }),
+    () =>
+      createCache(
+        createPlan(scheme(), GEOMETRY),
+        backend({ supports: () => ({ kind: 'refused', reasons: ['no kernel'] }) }),
+        { capacity },
+      ),
     () =>
       createPlan(
-        { ...scheme(), overrides: [{ layers: [0], heads: [0], key: { bits: 16 } }] },
-        GEOMETRY,
+        {
+          ...banded,
+          key: { ...banded.key, groups: { along: 'vector', scope: 'allHeads' } } as never,
+          overrides: [{ layers: [0], heads: [0], value: { bits: 16 } }],
+        },
+        { ...GEOMETRY, queryHeads: 2, kvHeads: 2 },
       ),
     () =>
       createCache(

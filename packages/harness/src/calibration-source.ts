@@ -1,8 +1,15 @@
 /**
  * Where offline calibration is measured: the capture's own prefill, or a sample that the replay never caches.
  */
-import { type CalibrationSample, decodeF16 } from '@lowbit-kv/core';
-import { type CaptureData, positionOf } from './capture-data.js';
+import { type CalibrationSample, decodeF16, type SchemeData } from '@lowbit-kv/core';
+import type { Capture } from './capture.js';
+import {
+  type CaptureData,
+  type CaptureSizes,
+  positionOf,
+  readCaptureData,
+} from './capture-data.js';
+import { calibrationStage, keysAt, type Stage } from './pre-rope.js';
 import type { CalibrationNote } from './report.js';
 
 /** Tokens per calibration run. */
@@ -10,9 +17,20 @@ export const CALIBRATION_RUN_TOKENS = 256;
 
 export interface CalibrationSource {
   readonly note: CalibrationNote;
-  /** Runs of every captured layer, numbered by place among the captured layers. May be asked for repeatedly. */
-  samples(): AsyncIterable<CalibrationSample>;
+  /**
+   * Runs of every captured layer, numbered by place among the captured layers, with keys at a stage. May be asked for
+   * repeatedly. Throws PLAN_REFUSED when keys before the rotary embedding cannot be had.
+   */
+  samples(stage: Stage): AsyncIterable<CalibrationSample>;
 }
+
+/** Keys and values of one layer, f16 bits, tokens first. */
+export interface LayerBits {
+  readonly key: Uint16Array;
+  readonly value: Uint16Array;
+}
+
+type Sizes = Pick<CaptureSizes, 'kvHeads' | 'keyHeadDim' | 'valueHeadDim'>;
 
 /** The tokens before the first query; the replay caches them too, so thresholds fit them better than fresh text. */
 export function prefillCalibration(data: CaptureData): CalibrationSource {
@@ -23,19 +41,34 @@ export function prefillCalibration(data: CaptureData): CalibrationSource {
       source: 'capture',
       description: `first ${used} tokens of the capture, which the replay also caches`,
     },
-    samples: () => calibrationRuns(data.layers, data.sizes, used),
+    samples: (stage) => calibrationRuns(layersAt(data, stage), data.sizes, used),
   };
 }
 
-/** Cuts the first `tokens` tokens of each layer (f16 bits, tokens first) into runs; the last may be shorter. */
+/** All tokens of every captured layer, a sample each; keys at the stage that the scheme stores. */
+export async function* captureSamples(
+  capture: Capture,
+  scheme: SchemeData,
+): AsyncGenerator<CalibrationSample> {
+  const data = await readCaptureData(capture, 1);
+  const layers = layersAt(data, calibrationStage(scheme));
+  yield* calibrationRuns(layers, data.sizes, data.sizes.tokens, data.sizes.tokens);
+}
+
+function layersAt({ layers }: CaptureData, stage: Stage): LayerBits[] {
+  return layers.map((layer) => ({ key: keysAt(layer, stage).bits, value: layer.value }));
+}
+
+/** Cuts the first `tokens` tokens of each layer into runs; the last may be shorter. */
 export async function* calibrationRuns(
-  layers: readonly { readonly key: Uint16Array; readonly value: Uint16Array }[],
-  sizes: { readonly kvHeads: number; readonly keyHeadDim: number; readonly valueHeadDim: number },
+  layers: readonly LayerBits[],
+  sizes: Sizes,
   tokens: number,
+  runTokens = CALIBRATION_RUN_TOKENS,
 ): AsyncGenerator<CalibrationSample> {
   const { kvHeads } = sizes;
-  for (let first = 0; first < tokens; first += CALIBRATION_RUN_TOKENS) {
-    const end = Math.min(tokens, first + CALIBRATION_RUN_TOKENS);
+  for (let first = 0; first < tokens; first += runTokens) {
+    const end = Math.min(tokens, first + runTokens);
     const part = (bits: Uint16Array, headDim: number) =>
       decodeF16(bits.subarray(first * kvHeads * headDim, end * kvHeads * headDim));
     for (const [layer, { key, value }] of layers.entries()) {

@@ -2,8 +2,11 @@
  * A capture in memory in the order a cache takes it: tokens first. Read once, shared by all schemes.
  */
 import { createHash } from 'node:crypto';
-import type { Geometry } from '@lowbit-kv/core';
+import { decodeF16, type Geometry } from '@lowbit-kv/core';
 import type { Capture } from './capture.js';
+import { captureTensor } from './capture-index.js';
+import { preRopeKeys, type StageKeys } from './pre-rope.js';
+import { type CaptureRotary, type NoRotary, rotaryOf } from './rotary.js';
 
 export interface LayerTensors {
   /** Layer number of the model. */
@@ -12,8 +15,12 @@ export interface LayerTensors {
   readonly key: Uint16Array;
   /** f16 bits, `[tokens, kvHeads, valueHeadDim]`. */
   readonly value: Uint16Array;
+  /** `key` and `value` as numbers: what every error is measured against. */
+  readonly exact: { readonly key: Float32Array; readonly value: Float32Array };
   /** `[queries, queryHeads, keyHeadDim]`: the attended ones. */
   readonly query: Float32Array;
+  /** Keys before the rotary embedding, made when first asked for. Throws as `preRopeKeys` does. */
+  readonly preRope: () => StageKeys;
 }
 
 export interface CaptureSizes {
@@ -36,6 +43,7 @@ export function positionOf({ tokens, queries, stride }: CaptureSizes, row: numbe
 
 export interface CaptureData {
   readonly sizes: CaptureSizes;
+  readonly rotary: CaptureRotary | NoRotary;
   /** Ascending by layer number. */
   readonly layers: readonly LayerTensors[];
   readonly sha256: string;
@@ -47,6 +55,7 @@ export async function readCaptureData(capture: Capture, positions: number): Prom
   const stride = Math.ceil(capture.queries / positions);
   const queries = Math.ceil(capture.queries / stride);
   const sizes = { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, queries, stride, scale };
+  const rotary = rotaryOf(capture.provenance, sizes);
   const hash = createHash('sha256');
   const layers: LayerTensors[] = [];
   for (const index of capture.layers) {
@@ -54,10 +63,20 @@ export async function readCaptureData(capture: Capture, positions: number): Prom
     for (const part of [layer.key, layer.value, layer.query]) {
       hash.update(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
     }
+    const key = tokensFirst(layer.key, kvHeads, tokens, keyHeadDim);
+    const value = tokensFirst(layer.value, kvHeads, tokens, valueHeadDim);
+    const exact = { key: decodeF16(key), value: decodeF16(value) };
+    const preRope = {
+      ...{ sizes, rotary, key: exact.key, file: capture.file },
+      captured: layer.keyPreRope && tokensFirst(layer.keyPreRope, kvHeads, tokens, keyHeadDim),
+      tensor: captureTensor(index, 'key_pre_rope'),
+    };
     layers.push({
       index,
-      key: tokensFirst(layer.key, kvHeads, tokens, keyHeadDim),
-      value: tokensFirst(layer.value, kvHeads, tokens, valueHeadDim),
+      key,
+      value,
+      exact,
+      preRope: once(() => preRopeKeys(preRope)),
       query: everyNth(
         tokensFirst(layer.query, queryHeads, capture.queries, keyHeadDim),
         queryHeads * keyHeadDim,
@@ -65,7 +84,15 @@ export async function readCaptureData(capture: Capture, positions: number): Prom
       ),
     });
   }
-  return { sizes, layers, sha256: hash.digest('hex') };
+  return { sizes, rotary, layers, sha256: hash.digest('hex') };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 /** Every `stride`-th row of `width` elements, counted back from the last. */
@@ -79,10 +106,23 @@ function everyNth(rows: Float32Array, width: number, stride: number): Float32Arr
   return kept;
 }
 
-/** The geometry of some layers of these sizes. */
-export function geometryOf(sizes: CaptureSizes, layers: number): Geometry {
+/** The geometry of some layers of these sizes, with the rotary embedding when it is known. */
+export function geometryOf(
+  {
+    sizes,
+    rotary,
+  }: {
+    readonly sizes: Pick<
+      CaptureSizes,
+      'queryHeads' | 'kvHeads' | 'keyHeadDim' | 'valueHeadDim' | 'scale'
+    >;
+    readonly rotary: CaptureRotary | NoRotary;
+  },
+  layers: number,
+): Geometry {
   const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale } = sizes;
-  return { layers, queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale };
+  const shape = { layers, queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale };
+  return 'given' in rotary ? { ...shape, rotary: rotary.given } : shape;
 }
 
 /** `[heads, tokens, dim]` to `[tokens, heads, dim]`. */

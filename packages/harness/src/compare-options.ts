@@ -1,5 +1,5 @@
 /** What a comparison takes. */
-import type { Backend, Calibration, Scheme } from '@lowbit-kv/core';
+import type { Backend, Calibration, Scheme, SchemeSimulation } from '@lowbit-kv/core';
 import type { CalibrationSource } from './calibration-source.js';
 import type { Capture } from './capture.js';
 
@@ -7,6 +7,8 @@ export interface CompareOptions {
   readonly capture: Capture;
   /** Rows of the report, in this order, after f16. Ids must differ; `f16` is taken. */
   readonly schemes: readonly Scheme[];
+  /** Rows after those of the schemes. */
+  readonly simulations?: readonly SchemeSimulation[];
   readonly backend: Backend;
   /** Offline calibrations by scheme id, for the captured layers or for all layers of the model. */
   readonly calibrations?: Readonly<Record<string, Calibration>>;
@@ -21,7 +23,7 @@ export interface CompareOptions {
   readonly onProgress?: (progress: CompareProgress) => void;
 }
 
-/** `step` of `steps` of the replay of one scheme; `scheme` of `schemes` counts from 0 and includes f16. */
+/** `step` of `steps` of the replay of one scheme; `scheme` of `schemes` counts from 0 and includes f16 and simulations. */
 export interface CompareProgress {
   readonly id: string;
   readonly scheme: number;

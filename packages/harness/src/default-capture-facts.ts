@@ -1,12 +1,15 @@
 /** What is known about the shipped capture beyond its file: the model's size, and calibration tokens it does not hold. */
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type CalibrationSource, calibrationRuns } from './calibration-source.js';
+import { decodeF16 } from '@lowbit-kv/core';
+import { type CalibrationSource, calibrationRuns, type LayerBits } from './calibration-source.js';
 import type { Capture } from './capture.js';
-import { type CaptureSizes, tokensFirst } from './capture-data.js';
+import { type CaptureData, type CaptureSizes, tokensFirst } from './capture-data.js';
 import { captureError } from './capture-error.js';
 import { captureTensor } from './capture-index.js';
 import { defaultCapturePath } from './default-capture.js';
+import { rotatedBack } from './pre-rope.js';
+import { requireRotary } from './rotary.js';
 import { openSafetensors, type SafetensorsFile } from './safetensors.js';
 
 /** Layers of the model that the default capture was made with. */
@@ -32,14 +35,14 @@ export function defaultCalibrationPath(): string {
 /** The held-out sample for the default capture: later tokens of the same text, of the same layers. */
 export async function defaultCalibration(
   layers: readonly number[],
-  sizes: CaptureSizes,
+  { sizes, rotary }: Pick<CaptureData, 'sizes' | 'rotary'>,
 ): Promise<CalibrationSource> {
   const file = await openSafetensors(defaultCalibrationPath());
   try {
     const positions = file.metadata.get('positions') ?? '';
     const [first, last] = positions.split('..').map(Number) as [number, number];
     const tokens = last - first + 1;
-    const read: { key: Uint16Array; value: Uint16Array }[] = [];
+    const read: LayerBits[] = [];
     for (const layer of layers) {
       read.push({
         key: await readHeads(file, captureTensor(layer, 'key'), tokens, sizes.keyHeadDim, sizes),
@@ -52,12 +55,20 @@ export async function defaultCalibration(
         ),
       });
     }
+    // The sample is of the model of the capture, so its keys were rotated alike.
+    const before = ({ key, value }: LayerBits): LayerBits => {
+      const embedding = { ...requireRotary(rotary), firstPosition: first };
+      return { key: rotatedBack(decodeF16(key), sizes, embedding), value };
+    };
     return {
       note: {
         source: 'held-out',
         description: `held-out tokens ${positions} of the text; the capture is tokens 0..${sizes.tokens - 1}`,
       },
-      samples: () => calibrationRuns(read, sizes, tokens),
+      samples: (stage) => {
+        const layersAt = stage === 'post-rope' ? read : read.map(before);
+        return calibrationRuns(layersAt, sizes, tokens);
+      },
     };
   } finally {
     await file.close();

@@ -1,7 +1,6 @@
 /**
  * What the data look like and where an error comes from: the facts behind a verdict's words.
  */
-import { decodeF16 } from '@lowbit-kv/core';
 import type { CaptureData } from './capture-data.js';
 import { type ExactAttention, exactAttention } from './exact-attention.js';
 import type { HeldLayer } from './held-cache.js';
@@ -12,8 +11,7 @@ import { type ErrorCause, finiteOrNull, type LayerData, type OutputError } from 
 export function describeData(data: CaptureData): LayerData[] {
   const { kvHeads, keyHeadDim, valueHeadDim } = data.sizes;
   return data.layers.map((layer) => {
-    const key = decodeF16(layer.key);
-    const value = decodeF16(layer.value);
+    const { key, value } = layer.exact;
     return {
       layer: layer.index,
       keyRootMeanSquare: finiteOrNull(rootMeanSquare(key)),
@@ -63,8 +61,8 @@ export function findCause(
   return {
     layer,
     head,
-    keysOnly: nmse(cached.key, decodeF16(captured.value)),
-    valuesOnly: nmse(decodeF16(captured.key), cached.value),
+    keysOnly: nmse(cached.key, captured.exact.value),
+    valuesOnly: nmse(captured.exact.key, cached.value),
   };
 }
 

@@ -1,13 +1,16 @@
 /**
  * What a cache holds after a replay: decoded keys and values, which tokens are packed, and how far they are off.
  */
-import { type Cache, decodeF16, LowbitKvError, type Sequence } from '@lowbit-kv/core';
+import { type Cache, type ExportedBlock, LowbitKvError, type Sequence } from '@lowbit-kv/core';
 import type { CaptureData } from './capture-data.js';
 import { addSums, type ErrorSum, errorSum, isWorse, meanOf, nmseOf } from './metrics.js';
+import { keysAt, type Stage } from './pre-rope.js';
+import { keyStage } from './replay.js';
 import { finiteOrNull, type TensorError } from './report.js';
+import { requireRotary, rotateKeys } from './rotary.js';
 
 export interface HeldLayer {
-  /** Decoded, `[tokens, kvHeads, keyHeadDim]`. */
+  /** Decoded, `[tokens, kvHeads, keyHeadDim]`, rotated to their positions. */
   readonly key: Float32Array;
   readonly value: Float32Array;
 }
@@ -39,19 +42,21 @@ export async function readHeldCache(
     const held = await cache.materialize(sequence, i);
     requireAllTokens(held.keyPositions, data.sizes.tokens, captured.index);
     requireAllTokens(held.valuePositions, data.sizes.tokens, captured.index);
-    const layer = { key: held.key.data as Float32Array, value: held.value.data as Float32Array };
-    layers.push(layer);
+    const stage = keyStage(cache.plan, i);
+    const stored = { key: held.key.data as Float32Array, value: held.value.data as Float32Array };
+    layers.push({ ...stored, key: attendedKeys(stored.key, data, stage) });
+    const captures = { key: keysAt(captured, stage).exact, value: captured.exact.value };
     for (const tensor of ['key', 'value'] as const) {
-      const width = kvHeads * (tensor === 'key' ? keyHeadDim : valueHeadDim);
-      const exact = decodeF16(captured[tensor]);
+      const dim = tensor === 'key' ? keyHeadDim : valueHeadDim;
+      const exact = captures[tensor];
       const packed: ErrorSum[] = [];
       for (const block of await cache.exportBlocks(sequence, i, tensor)) {
         packedBytes += block.bytes.length;
-        const first = block.position * width;
-        packed.push(errorSum(layer[tensor], exact, first, first + block.validTokens * width));
+        for (const [first, end] of rangesOf(block, kvHeads, dim))
+          packed.push(errorSum(stored[tensor], exact, first, end));
       }
       errors[tensor].push({
-        all: errorSum(layer[tensor], exact),
+        all: errorSum(stored[tensor], exact),
         packed: packed.length === 0 ? null : addSums(packed),
       });
     }
@@ -63,6 +68,29 @@ export async function readHeldCache(
     value: tensorError(errors.value, numbers),
     packedBytes,
   };
+}
+
+/** Keys as attention meets them. */
+export function attendedKeys(stored: Float32Array, data: CaptureData, stage: Stage): Float32Array {
+  if (stage === 'post-rope') return stored;
+  const { embedding } = requireRotary(data.rotary);
+  return Float32Array.from(rotateKeys(stored, data.sizes, embedding, 0));
+}
+
+/** Elements `[first, end)` of `[tokens, kvHeads, dim]` that a block holds. */
+function rangesOf(
+  { heads, position, validTokens }: ExportedBlock,
+  kvHeads: number,
+  dim: number,
+): [first: number, end: number][] {
+  const width = kvHeads * dim;
+  if (heads.length === kvHeads) return [[position * width, (position + validTokens) * width]];
+  return Array.from({ length: validTokens }, (_, i) =>
+    heads.map((head): [number, number] => {
+      const first = (position + i) * width + head * dim;
+      return [first, first + dim];
+    }),
+  ).flat();
 }
 
 function tensorError(errors: readonly LayerErrors[], numbers: readonly number[]): TensorError {

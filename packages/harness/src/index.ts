@@ -2,8 +2,13 @@
 // File formats: safetensors and captures.
 
 // Comparing schemes on a capture.
-export { CALIBRATION_RUN_TOKENS, type CalibrationSource } from './calibration-source.js';
+export {
+  CALIBRATION_RUN_TOKENS,
+  type CalibrationSource,
+  captureSamples,
+} from './calibration-source.js';
 export { Capture, type CaptureLayer, openCapture } from './capture.js';
+export { captureGeometry } from './capture-geometry.js';
 export { CAPTURE_DTYPES, type CaptureShape } from './capture-index.js';
 export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
 export { compareSchemes } from './compare.js';
@@ -23,6 +28,7 @@ export {
   type OutputError,
   type ReportCheck,
   type SchemeRow,
+  type SimulatedRow,
   type TensorError,
   type UnmeasuredRow,
   VERDICT_LEVELS,
@@ -40,6 +46,12 @@ export {
   type F32ReadableDtype,
 } from './safetensors-widen.js';
 export { type TensorToWrite, writeSafetensors } from './safetensors-writer.js';
+// Choosing keys and values per layer.
+export { parseSchemeFile, type SchemeFile } from './scheme-file.js';
 export { formatReport } from './table.js';
 export type { TableStyle } from './text-table.js';
 export { THRESHOLDS } from './thresholds.js';
+export { formatTuneReport } from './tune/format.js';
+export { tuneScheme } from './tune/tune.js';
+export type { TuneOptions } from './tune/tune-options.js';
+export type { TuneReport, TuneRow } from './tune/tune-report.js';

@@ -20,8 +20,9 @@ export interface LayerPlaces {
 }
 
 /** The scheme with overrides numbered by place; unchanged, fingerprint included, when it has none. */
-export function schemeForReplay(scheme: Scheme, places: LayerPlaces): SchemeData {
-  const data = schemeDataOf(scheme);
+export function schemeForReplay(scheme: Scheme, places: LayerPlaces): Scheme {
+  const { codecs } = scheme;
+  const data = { ...schemeDataOf(scheme), ...(codecs === undefined ? {} : { codecs }) };
   if (data.overrides === undefined) return data;
   const overrides: SchemeOverride[] = [];
   for (const override of data.overrides) {

@@ -1,5 +1,6 @@
 /** Joins reports of one comparison that was split over processes by schemes. */
 import { canonicalJson, LowbitKvError } from '@lowbit-kv/core';
+import { paretoFront } from './pareto.js';
 import type { CompareReport } from './report.js';
 
 /**
@@ -28,14 +29,16 @@ export function mergeReports(
   const ordered = ids.map(
     (id) => rows.find((row) => row.id === id) ?? refuse('a scheme is in no part', id),
   );
+  const schemes = [...first.schemes.slice(0, 1), ...ordered];
   return {
     ...first,
     valid: reports.every(({ valid }) => valid),
-    schemes: [...first.schemes.slice(0, 1), ...ordered],
+    schemes,
+    paretoFront: paretoFront(schemes),
   };
 }
 
-/** Everything but the rows of schemes. */
-function commonPart({ schemes, valid, ...shared }: CompareReport): string {
+/** Everything but the rows of schemes and what follows from them. */
+function commonPart({ schemes, valid, paretoFront: _, ...shared }: CompareReport): string {
   return canonicalJson({ ...shared, baseline: schemes[0] });
 }

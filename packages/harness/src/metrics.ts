@@ -4,7 +4,6 @@
  */
 import { type CaptureSizes, positionOf } from './capture-data.js';
 import type { ExactAttention } from './exact-attention.js';
-import type { LayerOutput } from './replay.js';
 import { finiteOrNull, type OutputError } from './report.js';
 
 /** Sums of squares of a difference and of its reference. */
@@ -52,9 +51,17 @@ export function meanOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/** As a replay gives them. */
+export interface AttentionFigures {
+  /** `[queries, queryHeads, valueHeadDim]`. */
+  readonly output: ArrayLike<number>;
+  /** `[queries, queryHeads]`. */
+  readonly logSumExp: ArrayLike<number>;
+}
+
 /** Compares what a replay gave with the exact outputs, layer by layer. `numbers` are the layers' numbers in the model. */
 export function outputError(
-  replayed: readonly LayerOutput[],
+  replayed: readonly AttentionFigures[],
   exact: readonly ExactAttention[],
   numbers: readonly number[],
   sizes: CaptureSizes,

@@ -10,11 +10,13 @@ import {
   f16Tensor,
   f32Tensor,
   type HostTensor,
+  type LayerInput,
   LowbitKvError,
   type Plan,
   type Sequence,
 } from '@lowbit-kv/core';
 import { type CaptureData, type LayerTensors, positionOf } from './capture-data.js';
+import { keysAt, type Stage, stageOf } from './pre-rope.js';
 
 export interface ReplayOptions {
   readonly allowEmulation: boolean;
@@ -59,20 +61,19 @@ export async function replayCapture(
       output: new Float32Array(queries * queryHeads * valueHeadDim),
       logSumExp: new Float32Array(queries * queryHeads),
     }));
+    const tokensOf = inputsOf(data, plan);
     const prefill = prefillTokens(data);
     const steps = tokens - prefill + (prefill > 0 ? 1 : 0);
     let done = 0;
     if (prefill > 0) {
-      await cache.append(
-        [{ sequence, tokens: prefill }],
-        data.layers.map((layer) => keyValueRows(data, layer, 0, prefill)),
-      );
+      await cache.append([{ sequence, tokens: prefill }], tokensOf(0, prefill));
       options.onStep?.(++done, steps);
     }
     for (let position = prefill; position < tokens; position++) {
       const query = (position - prefill) / stride;
       const attended = Number.isInteger(query);
-      const results = await decodeStep(data, cache, sequence, position, attended ? query : null);
+      const inputs = tokensOf(position, 1);
+      const results = await decodeStep(data, cache, sequence, inputs, attended ? query : null);
       for (const [i, result] of results.entries()) {
         const { output, logSumExp } = await result.read();
         const layer = layers[i] as LayerOutput;
@@ -91,17 +92,17 @@ export async function replayCapture(
   }
 }
 
-/** Appends the token at `position` to every layer and, when there is a query for it, attends in the same step. */
+/** Appends a token to every layer and, when there is a query for it, attends in the same step. */
 async function decodeStep(
   data: CaptureData,
   cache: Cache,
   sequence: Sequence,
-  position: number,
+  inputs: readonly LayerInput[],
   query: number | null,
 ): Promise<AttentionResult[]> {
   const step = cache.step([{ sequence, tokens: 1 }]);
   const results = data.layers.flatMap((layer, i) => {
-    const { key, value } = keyValueRows(data, layer, position, 1);
+    const { key, value } = inputs[i] as LayerInput;
     step.append(i, key, value);
     return query === null
       ? []
@@ -111,15 +112,30 @@ async function decodeStep(
   return results;
 }
 
-function keyValueRows(data: CaptureData, layer: LayerTensors, first: number, count: number) {
+/** What every layer appends for some tokens: keys at the stage that its plan stores. */
+function inputsOf(data: CaptureData, plan: Plan) {
   const { kvHeads, keyHeadDim, valueHeadDim } = data.sizes;
-  const rows = (bits: Uint16Array, headDim: number) =>
-    f16Tensor(bits.subarray(first * kvHeads * headDim, (first + count) * kvHeads * headDim), [
-      count,
-      kvHeads,
-      headDim,
-    ]);
-  return { key: rows(layer.key, keyHeadDim), value: rows(layer.value, valueHeadDim) };
+  const tensors = data.layers.map((layer, i) => ({
+    key: keysAt(layer, keyStage(plan, i)).bits,
+    value: layer.value,
+  }));
+  return (first: number, count: number): LayerInput[] => {
+    const rows = (bits: Uint16Array, headDim: number) => {
+      const width = kvHeads * headDim;
+      const some = bits.subarray(first * width, (first + count) * width);
+      return f16Tensor(some, [count, kvHeads, headDim]);
+    };
+    return tensors.map(({ key, value }) => ({
+      key: rows(key, keyHeadDim),
+      value: rows(value, valueHeadDim),
+    }));
+  };
+}
+
+/** At which stage a layer of a plan takes keys. */
+export function keyStage(plan: Plan, layer: number): Stage {
+  const planned = plan.layers.find((entry) => entry.layer === layer);
+  return planned === undefined ? 'post-rope' : stageOf(planned.key.scheme);
 }
 
 /** One query row of a layer, `[1, queryHeads, keyHeadDim]`. */

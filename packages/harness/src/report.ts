@@ -82,6 +82,11 @@ const bits = z.strictObject({
   total: z.number(),
   /** The parts that hold data. */
   used: z.number(),
+  /**
+   * Mean of `used` over the steps that attend: what the errors were had for. More than `used` where tokens wait to be packed
+   * together and the last step happens to pack them. Of outliers the number after the last step is taken.
+   */
+  attended: z.number(),
   codes: z.number(),
   parameters: z.number(),
   outliers: z.number(),
@@ -115,6 +120,8 @@ const tensorError = z.strictObject({
   packedNmse: figure,
   worstLayer: z.strictObject({ layer: count, nmse: figure }),
 });
+
+const simulatedError = tensorError.omit({ packedNmse: true });
 
 const headPlace = z.strictObject({ layer: count, head: count, nmse: figure });
 const rowPlace = z.strictObject({ layer: count, head: count, position: count, value: figure });
@@ -168,7 +175,31 @@ const measured = z.strictObject({
   cause: cause.nullable(),
   memory: z.array(memory),
   calibration: calibration.nullable(),
+  /** Why the backend only emulates the scheme; empty when its own kernels ran it. */
+  emulated: z.array(z.string()),
   checks: z.array(check),
+  verdict,
+});
+
+/** Published code that is no storage format: attention in float64 over the keys and values it gives, and no bytes. */
+const simulated = z.strictObject({
+  status: z.literal('simulated'),
+  id: z.string(),
+  title: z.string(),
+  references: z.array(z.string()),
+  /** Tokens after the last step, by how the original holds them; the same in every layer. */
+  held: z.array(
+    z.strictObject({
+      tensor: z.literal(['key', 'value']),
+      sinks: count,
+      quantized: count,
+      recent: count,
+    }),
+  ),
+  key: simulatedError,
+  value: simulatedError,
+  output: outputError,
+  calibration: calibration.nullable(),
   verdict,
 });
 
@@ -176,12 +207,14 @@ const measured = z.strictObject({
 const unmeasurable = z.strictObject({
   status: z.literal(['refused', 'failed']),
   ...identity,
+  /** Null for a simulation, which has none. */
+  fingerprint: z.string().nullable(),
   code: z.string(),
   reason: z.string(),
   verdict,
 });
 
-const row = z.discriminatedUnion('status', [measured, unmeasurable]);
+const row = z.discriminatedUnion('status', [measured, simulated, unmeasurable]);
 
 /** The zod schema of a report. */
 export const compareReportSchema = z.strictObject({
@@ -195,13 +228,16 @@ export const compareReportSchema = z.strictObject({
   checks: z.array(check),
   /** False when a self-check of a row failed. */
   valid: z.boolean(),
-  /** f16 first, then the schemes in the order they were given. */
+  /** f16 first, then the schemes in the order they were given, then the simulations. */
   schemes: z.array(row),
+  /** Ids of the schemes that no other beats in both `bits.attended` and `output.nmse`, by rising bits. */
+  paretoFront: z.array(z.string()),
 });
 
 export type CompareReport = z.infer<typeof compareReportSchema>;
 export type SchemeRow = CompareReport['schemes'][number];
 export type MeasuredRow = z.infer<typeof measured>;
+export type SimulatedRow = z.infer<typeof simulated>;
 export type UnmeasuredRow = z.infer<typeof unmeasurable>;
 export type Verdict = z.infer<typeof verdict>;
 export type VerdictLevel = Verdict['level'];

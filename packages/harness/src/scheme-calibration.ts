@@ -8,6 +8,7 @@ import {
 } from '@lowbit-kv/core';
 import type { CalibrationSource } from './calibration-source.js';
 import { calibrationForReplay, type LayerPlaces } from './layer-mapping.js';
+import { calibrationStage } from './pre-rope.js';
 import type { CalibrationNote } from './report.js';
 
 export interface ResolvedCalibration {
@@ -40,7 +41,7 @@ export async function resolveCalibration(
       next: 'Pass one in `calibrations`, or give the scheme a `calibrate` function.',
     });
   }
-  const layers = await scheme.calibrate(source.samples());
+  const layers = await scheme.calibrate(source.samples(calibrationStage(replayed)));
   return {
     calibration: {
       specVersion: 1,

@@ -2,92 +2,67 @@
  * One row of a report: a scheme planned, replayed, measured, checked and judged.
  */
 import {
+  type Backend,
   createPlan,
-  type ErrorCode,
-  LowbitKvError,
   type Plan,
   type Scheme,
-  type SchemeData,
   schemeFingerprint,
 } from '@lowbit-kv/core';
-import type { CalibrationSource } from './calibration-source.js';
-import { type CaptureData, geometryOf } from './capture-data.js';
+import { type CaptureData, geometryOf, positionOf } from './capture-data.js';
 import { checkAgreement, checkOutput } from './checks.js';
-import type { CompareOptions } from './compare-options.js';
+import type { CompareRun } from './compare-run.js';
 import { findCause } from './diagnosis.js';
-import type { ExactAttention } from './exact-attention.js';
 import { readHeldCache } from './held-cache.js';
-import { type LayerPlaces, schemeForReplay, stretchCalibration } from './layer-mapping.js';
+import { schemeForReplay, stretchCalibration } from './layer-mapping.js';
 import { bitFigures, memoryFigures } from './memory.js';
 import { outputError } from './metrics.js';
+import { calibrationStage } from './pre-rope.js';
+import { refusalOf } from './refusals.js';
 import { type Replay, replayCapture } from './replay.js';
-import type { LayerData, MeasuredRow, SchemeRow } from './report.js';
+import type { MeasuredRow, UnmeasuredRow } from './report.js';
+import { requireRotary } from './rotary.js';
 import { type ResolvedCalibration, resolveCalibration } from './scheme-calibration.js';
 import { decideVerdict } from './verdict.js';
 
-/** What all schemes of a run share. */
-export interface CompareRun {
-  readonly data: CaptureData;
-  readonly facts: readonly LayerData[];
-  readonly exact: readonly ExactAttention[];
-  readonly places: LayerPlaces;
-  readonly source: CalibrationSource;
-  readonly options: CompareOptions;
-}
-
-/** Codes that mean: this scheme does not fit this model. Anything else is thrown. */
-const REFUSALS: readonly ErrorCode[] = [
-  'SHAPE_UNSUPPORTED',
-  'PLAN_REFUSED',
-  'CALIBRATION_MISSING',
-  'CALIBRATION_INVALID',
-  'GEOMETRY_INVALID',
-];
-/** Codes that mean: this scheme cannot store these data. */
-const FAILURES: readonly ErrorCode[] = ['OUTLIER_CAPACITY'];
-
 export type OnStep = (step: number, steps: number) => void;
+/** Looks at a replay before its cache is disposed. */
+export type Inspect = (replay: Replay) => Promise<void>;
 
 /** The row of a scheme; a scheme that does not fit is a row with its reason. */
 export async function schemeRow(
   run: CompareRun,
   scheme: Scheme,
   onStep: OnStep,
-): Promise<SchemeRow> {
+  inspect?: Inspect,
+): Promise<MeasuredRow | UnmeasuredRow> {
   try {
-    return await measureScheme(run, scheme, onStep);
+    return await measureScheme(run, scheme, onStep, inspect);
   } catch (error) {
-    if (!LowbitKvError.is(error)) throw error;
-    const refused = REFUSALS.includes(error.code);
-    if (!refused && !FAILURES.includes(error.code)) throw error;
-    const reason = error.message.slice(error.code.length + 2);
-    return {
-      status: refused ? 'refused' : 'failed',
-      ...identityOf(scheme),
-      code: error.code,
-      reason,
-      verdict: { level: refused ? 'refused' : 'unsafe', reason },
-    };
+    return refusedRow(error, identityOf(scheme));
   }
 }
 
-/** Measures a scheme. `inspect` may look at the replay before its cache is disposed. */
+/** The row of what does not fit; throws what is about something else. */
+export function refusedRow(
+  error: unknown,
+  identity: Pick<UnmeasuredRow, 'id' | 'title' | 'fingerprint'>,
+): UnmeasuredRow {
+  const refusal = refusalOf(error);
+  if (refusal === null) throw error;
+  const { status, code, reason } = refusal;
+  const verdict = { level: status === 'refused' ? status : 'unsafe', reason } as const;
+  return { status, ...identity, code, reason, verdict };
+}
+
+/** Measures a scheme. Throws when it does not fit. */
 export async function measureScheme(
   run: CompareRun,
   scheme: Scheme,
   onStep: OnStep,
-  inspect?: (replay: Replay) => Promise<void>,
+  inspect?: Inspect,
 ): Promise<MeasuredRow> {
-  const { data, places, options } = run;
-  const replayed = schemeForReplay(scheme, places);
-  const calibrated = await resolveCalibration(
-    scheme,
-    replayed,
-    places,
-    options.calibrations?.[scheme.id],
-    run.source,
-  );
-  const plan = planFor(data, replayed, data.layers.length, calibrated?.calibration);
+  const { data, options } = run;
+  const { plan, calibrated } = await planReplay(run, scheme);
   const memoryPlan = planOfModel(run, scheme, plan, calibrated);
   const replay = await replayCapture(data, plan, options.backend, {
     allowEmulation: options.allowEmulation ?? false,
@@ -110,12 +85,27 @@ export async function measureScheme(
       ...figures,
       memory: memoryFigures(memoryPlan),
       calibration: calibrated?.note ?? null,
+      emulated: emulationOf(options.backend, plan),
       checks,
       verdict,
     };
   } finally {
     replay.cache.dispose();
   }
+}
+
+/** The plan of a scheme for the captured layers, calibrated when it has to be. */
+export async function planReplay(
+  run: CompareRun,
+  scheme: Scheme,
+): Promise<{ readonly plan: Plan; readonly calibrated: ResolvedCalibration | null }> {
+  const { data, places, options, source } = run;
+  if (calibrationStage(scheme) === 'pre-rope') requireRotary(data.rotary);
+  const replayed = schemeForReplay(scheme, places);
+  const given = options.calibrations?.[scheme.id];
+  const calibrated = await resolveCalibration(scheme, replayed, places, given, source);
+  const plan = planFor(data, replayed, data.layers.length, calibrated?.calibration);
+  return { plan, calibrated };
 }
 
 async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Replay) {
@@ -129,7 +119,7 @@ async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Repl
   return {
     status: 'measured' as const,
     ...identityOf(scheme),
-    bits: bitFigures(plan, stats),
+    bits: bitFigures(plan, stats, attendedLengths(data)),
     held: (stats.sequences[0]?.classes ?? [])
       .filter((_, i) => (plan.classes[i]?.flush ?? 0) > 0)
       .map(({ tensor, layers, sinks, packed, tail }) => ({
@@ -151,14 +141,19 @@ async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Repl
   };
 }
 
+/** Tokens of the sequence in each step that attends. */
+function attendedLengths({ sizes }: CaptureData): number[] {
+  return Array.from({ length: sizes.queries }, (_, row) => positionOf(sizes, row) + 1);
+}
+
 function planFor(
   data: CaptureData,
-  scheme: Scheme | SchemeData,
+  scheme: Scheme,
   layers: number,
   calibration: ResolvedCalibration['calibration'] | undefined,
 ): Plan {
   const options = calibration === undefined ? {} : { calibration };
-  return createPlan(scheme, geometryOf(data.sizes, layers), options);
+  return createPlan(scheme, geometryOf(data, layers), options);
 }
 
 /** The plan that memory is counted on: of the whole model when its size is known. */
@@ -175,6 +170,11 @@ function planOfModel(
       ? undefined
       : stretchCalibration(calibrated.calibration, scheme, { captured, modelLayers });
   return planFor(data, scheme, modelLayers, calibration);
+}
+
+function emulationOf(backend: Backend, plan: Plan): string[] {
+  const support = backend.supports(plan);
+  return support.kind === 'emulated' ? [...support.reasons] : [];
 }
 
 function identityOf(scheme: Scheme) {

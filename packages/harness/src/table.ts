@@ -2,16 +2,24 @@
  * A report as text: two tables (accuracy, size) of at most 120 columns, or as Markdown, and a verdict per scheme. No
  * colours.
  */
-import type { CompareReport, MeasuredRow, SchemeRow, VerdictLevel } from './report.js';
+import type {
+  CompareReport,
+  MeasuredRow,
+  SchemeRow,
+  SimulatedRow,
+  VerdictLevel,
+} from './report.js';
 import { renderTable, type TableStyle, TEXT_COLUMNS, wrapLine } from './text-table.js';
 
-interface Column {
+interface Column<Row = MeasuredRow> {
   readonly head: string;
-  readonly cell: (row: MeasuredRow) => string;
+  readonly cell: (row: Row) => string;
 }
 
-const ACCURACY: readonly Column[] = [
-  { head: 'bits', cell: (row) => row.bits.used.toFixed(2) },
+/** Rows with errors of their own. */
+type FiguredRow = MeasuredRow | SimulatedRow;
+
+const ACCURACY: readonly Column<FiguredRow>[] = [
   { head: 'K nmse', cell: (row) => figure(row.key.nmse) },
   { head: 'V nmse', cell: (row) => figure(row.value.nmse) },
   { head: 'output nmse', cell: (row) => figure(row.output.nmse) },
@@ -38,6 +46,17 @@ const SIZE: readonly Column[] = [
   { head: 'packed', cell: (row) => row.bits.packed?.total.toFixed(2) ?? '-' },
 ];
 
+/** Bits with a mark on the schemes that none beats; digits stay in line. */
+function markedBits({ paretoFront }: CompareReport): Column<FiguredRow> {
+  return {
+    head: 'bits  ',
+    cell: (row) =>
+      row.status === 'simulated'
+        ? row.status
+        : `${row.bits.used.toFixed(2)} ${paretoFront.includes(row.id) ? '*' : ' '}`,
+  };
+}
+
 /** Title, tables, notes and verdicts, lines joined by line breaks. */
 export function formatReport(report: CompareReport, style: TableStyle = 'text'): string {
   const measured = report.schemes.find((row) => row.status === 'measured');
@@ -56,12 +75,12 @@ export function formatReport(report: CompareReport, style: TableStyle = 'text'):
     ...titleLines(report),
     '',
     ...heading('Accuracy'),
-    ...renderTable(tableRows(report.schemes, ACCURACY), style),
+    ...renderTable(accuracyRows(report), style),
     '',
     ...heading(
       `Size: bits per element after ${report.capture.tokens} tokens; memory at longer contexts`,
     ),
-    ...renderTable(tableRows(report.schemes, [...SIZE, ...memory, saving]), style),
+    ...renderTable(sizeRows(report, [...SIZE, ...memory, saving]), style),
     '',
     ...noteLines(report),
     '',
@@ -93,14 +112,25 @@ function wrapped(line: string): string[] {
   return line.length <= TEXT_COLUMNS ? [line] : wrapLine(line, 2);
 }
 
-function tableRows(rows: readonly SchemeRow[], columns: readonly Column[]): string[][] {
+function accuracyRows(report: CompareReport): string[][] {
+  const columns = [markedBits(report), ...ACCURACY];
   return [
     ['scheme', ...columns.map(({ head }) => head)],
-    ...rows.map((row) =>
-      row.status === 'measured'
+    ...report.schemes.map((row) =>
+      row.status === 'measured' || row.status === 'simulated'
         ? [row.id, ...columns.map(({ cell }) => cell(row))]
         : [row.id, `${row.status}: see below`],
     ),
+  ];
+}
+
+function sizeRows({ schemes }: CompareReport, columns: readonly Column[]): string[][] {
+  return [
+    ['scheme', ...columns.map(({ head }) => head)],
+    ...schemes.map((row) => {
+      if (row.status === 'measured') return [row.id, ...columns.map(({ cell }) => cell(row))];
+      return [row.id, row.status === 'simulated' ? 'no bytes' : `${row.status}: see below`];
+    }),
   ];
 }
 
@@ -127,11 +157,16 @@ function plain(text: string): string {
   return visible.length > 240 ? `${visible.slice(0, 237)}...` : visible;
 }
 
-function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {
+function noteLines({ capture, schemes, thresholds, paretoFront }: CompareReport): string[] {
   const first = capture.data[0];
   const last = capture.data.at(-1);
   const notes = [
     'NMSE is noise power over signal power against float64 attention over the f16 capture; L is a layer, h a query head.',
+    ...(paretoFront.length > 0
+      ? [
+          '* no other scheme here has both at most its bits, as the mean over the attended steps, and at most its output nmse.',
+        ]
+      : []),
     `Verdicts: safe up to ${thresholds.safeWorstHead} in the worst head and ${thresholds.safeWorstLayer} in the worst layer, care up to ${thresholds.careWorstHead} and ${thresholds.careWorstLayer}; averages decide nothing.`,
     `Memory is one sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`} at 8K, 32K and 128K tokens, pages in use; unused is padding, empty slots and room reserved for outliers; packed is bits of packed tokens alone, without windows.`,
   ];
@@ -153,10 +188,14 @@ function noteLines({ capture, schemes, thresholds }: CompareReport): string[] {
   );
   const sources = new Map<string, string[]>();
   for (const row of schemes) {
-    if (row.status !== 'measured' || row.calibration === null) continue;
+    if (!('calibration' in row) || row.calibration === null) continue;
     const { source, description } = row.calibration;
     const text = source === 'given' ? `given (${description})` : description;
     sources.set(text, [...(sources.get(text) ?? []), row.id]);
+  }
+  for (const row of schemes) {
+    if (row.status !== 'measured' || row.emulated.length === 0) continue;
+    notes.push(`Emulated by the backend: ${row.id} (${row.emulated.join('; ')}).`);
   }
   for (const [text, ids] of sources) notes.push(`Calibrated on ${text}: ${ids.join(', ')}.`);
   return notes;

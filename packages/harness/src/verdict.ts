@@ -46,6 +46,11 @@ export function decideVerdict(input: VerdictInput): Verdict {
   return { level, reason: level === 'safe' ? safeReason(input) : problemReason(input, level) };
 }
 
+/** Of published code that stores nothing: how far its attention is off. */
+export function simulationVerdict(output: OutputError): Verdict {
+  return { level: levelOf(output), reason: `simulated, no bytes: ${worstPlaces(output)}` };
+}
+
 function levelOf({ worstHead, worstLayer }: OutputError): 'safe' | 'care' | 'unsafe' {
   const within = (head: number, layer: number) =>
     worstHead.nmse !== null &&
@@ -57,9 +62,12 @@ function levelOf({ worstHead, worstLayer }: OutputError): 'safe' | 'care' | 'uns
 }
 
 function safeReason(input: VerdictInput): string {
-  const { worstHead, worstLayer } = input.row.output;
+  return [worstPlaces(input.row.output), ...windowNote(input)].join('; ');
+}
+
+function worstPlaces({ worstHead, worstLayer }: OutputError): string {
   const head = `worst head ${figure(worstHead.nmse)} (layer ${worstHead.layer} head ${worstHead.head})`;
-  return [`${head}, worst layer ${figure(worstLayer.nmse)}`, ...windowNote(input)].join('; ');
+  return `${head}, worst layer ${figure(worstLayer.nmse)}`;
 }
 
 function problemReason(input: VerdictInput, level: 'care' | 'unsafe'): string {

@@ -22,7 +22,7 @@ async function measure(fault: Fault): Promise<{ row: MeasuredRow; valid: boolean
     backend: doctoredBackend(fault),
   });
   const row = report.schemes[1];
-  if (row?.status !== 'measured') throw new Error(`not measured: ${row?.reason}`);
+  if (row?.status !== 'measured') throw new Error(`not measured: ${row?.verdict.reason}`);
   return { row, valid: report.valid };
 }
 

@@ -1,5 +1,6 @@
 /** Whole comparisons on small captures: rows, refusals, overrides, calibration, determinism and the report's schema. */
 import {
+  type Backend,
   type Calibration,
   type CalibrationSample,
   LowbitKvError,
@@ -21,6 +22,8 @@ import {
 import { affine, bandScheme, channelwise, scheme } from './support/schemes.js';
 import { type SyntheticCapture, syntheticCapture } from './support/synthetic-capture.js';
 
+const F16 = { bits: 16 } as const;
+
 async function compareOn(
   changes: Partial<SyntheticCapture>,
   schemes: readonly Scheme[],
@@ -32,7 +35,7 @@ async function compareOn(
 
 function measuredRow(report: CompareReport, id: string): MeasuredRow {
   const row = report.schemes.find((candidate) => candidate.id === id);
-  if (row?.status !== 'measured') throw new Error(`${id}: ${row?.reason ?? 'no such row'}`);
+  if (row?.status !== 'measured') throw new Error(`${id}: ${row?.verdict.reason ?? 'no such row'}`);
   return row;
 }
 
@@ -53,6 +56,40 @@ describe('the rows', () => {
       ['swapped-cache-differs', 'passed'],
     ]);
     expect(report.valid).toBe(true);
+  });
+
+  it('a scheme that the backend emulates is refused, or measured and marked when that is allowed', async () => {
+    const reference = referenceBackend();
+    const backend: Backend = {
+      ...reference,
+      supports: (plan) =>
+        plan.scheme.id === 'four'
+          ? { kind: 'emulated', reasons: ['no kernel'] }
+          : { kind: 'native' },
+    };
+    const schemes = [channelwise('four', 4), channelwise('two', 2)];
+    const refused = (await compareOn({}, schemes, { backend })).schemes[1];
+    expect(refused).toMatchObject({ status: 'refused', code: 'PLAN_REFUSED' });
+    const report = await compareOn({}, schemes, { backend, allowEmulation: true });
+    expect(measuredRow(report, 'four').emulated).toEqual(['no kernel']);
+    expect(measuredRow(report, 'two').emulated).toEqual([]);
+    expect(formatReport(report)).toContain('Emulated by the backend: four (no kernel).');
+  });
+
+  it('counts the bits of the steps that attend, tokens that wait to be packed included', async () => {
+    const report = await compareOn({}, [channelwise('four', 4)]);
+    const { bits } = measuredRow(report, 'four');
+    // 12 queries at the last of 160 tokens; keys are packed 32 at once, values keep 16 tokens in f16.
+    const lengths = Array.from({ length: 12 }, (_, i) => 149 + i);
+    const expected = lengths.map((length) => {
+      const keys = Math.floor(length / 32) * 32;
+      const packed = keys + (length - 16);
+      return (5 * packed + 16 * (2 * length - packed)) / (2 * length);
+    });
+    expect(bits.used).toBeCloseTo(expected.at(-1) as number, 12);
+    expect(bits.attended).toBeCloseTo(expected.reduce((a, b) => a + b) / 12, 12);
+    expect(bits.attended - bits.used).toBeGreaterThan(0.4);
+    expect(measuredRow(report, 'f16').bits.attended).toBe(16);
   });
 
   it('loses more with fewer bits, in every figure', async () => {
@@ -207,6 +244,26 @@ describe('layers of the model', () => {
     expect(output.layers[0]?.nmse).toBeGreaterThan(0.01);
     expect(output.layers[1]?.nmse).toBeLessThan(1e-13);
     expect(held.map(({ layers }) => layers)).toEqual([[2], [2]]);
+  });
+
+  it('measures heads that are stored apart: exact ones exact, the others as without the override', async () => {
+    const overrides = [{ layers: [2, 5], heads: [1], key: F16, value: F16 }];
+    const schemes = [channelwise('two', 2), channelwise('half', 2, { overrides })];
+    const report = await compareOn({}, schemes, { modelLayers: 8 });
+    const [whole, half] = ['two', 'half'].map((id) => measuredRow(report, id));
+    for (const [i, { heads }] of (half?.output.layers ?? []).entries()) {
+      expect(heads.slice(0, 2)).toEqual(whole?.output.layers[i]?.heads.slice(0, 2));
+      for (const nmse of heads.slice(2)) expect(nmse).toBeLessThan(1e-13);
+    }
+    expect(whole?.output.layers[0]?.heads[2]).toBeGreaterThan(0.01);
+    // Half of the elements are f16; of the others as many are packed as before.
+    expect(half?.bits.packed).toEqual(whole?.bits.packed);
+    expect(half?.bits.used).toBeCloseTo(((whole?.bits.used as number) + 16) / 2, 9);
+    expect(half?.packedBytes).toBe((whole?.packedBytes as number) / 2);
+    const error = (row: MeasuredRow | undefined) => row?.key as MeasuredRow['key'];
+    expect(error(half).packedNmse).toBeGreaterThan(0.8 * (error(whole).packedNmse as number));
+    expect(error(half).nmse).toBeLessThan(0.7 * (error(whole).nmse as number));
+    expect(half?.memory[0]?.bytes).toBeGreaterThan(whole?.memory[0]?.bytes as number);
   });
 
   it('counts negative numbers from the last layer of the model', async () => {

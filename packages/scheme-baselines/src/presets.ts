@@ -3,6 +3,7 @@
  */
 import { defineScheme, type Scheme } from '@lowbit-kv/core';
 import { blockFormat } from './block-format.js';
+import { floatFormat } from './float-format.js';
 import { tokenHead } from './token-head.js';
 
 /** 4 bits per token and head with a minimum instead of QServe's zero in units of the scale, keys not smoothed. */
@@ -22,4 +23,7 @@ export const presets: readonly Scheme[] = Object.freeze([
   blockFormat({ keys: 'q4_0', values: 'q4_0' }),
   blockFormat({ keys: 'q8_0', values: 'q4_0' }),
   qserveKv4Like,
+  floatFormat({ keys: 'fp8-e4m3', values: 'fp8-e4m3' }),
+  floatFormat({ keys: 'nvfp4', values: 'nvfp4' }),
+  floatFormat({ keys: 'mxfp4', values: 'mxfp4' }),
 ]);

@@ -68,6 +68,46 @@ def lmdeploy(x, bits):
     return code, (code - f16(zero)) * f16(scale)
 
 
+def nearest(levels, x):
+    codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
+    return codes, levels[codes]
+
+
+def with_negatives(positive):
+    return np.concatenate([-positive[::-1], [0], positive])
+
+
+E2M1 = with_negatives(np.array([0.5, 1, 1.5, 2, 3, 4, 6]))
+# The upper half of the bytes is negative; 127 is NaN, 0 zero.
+E4M3_BYTES = np.arange(1, 127)
+E4M3 = with_negatives(
+    np.where(
+        E4M3_BYTES < 8,
+        E4M3_BYTES / 512,
+        (1 + E4M3_BYTES % 8 / 8) * 2.0 ** (E4M3_BYTES // 8 - 7),
+    )
+)
+
+
+def fp8(x, bits):
+    factor = f16(448 / np.abs(x).max())
+    code, level = nearest(E4M3, x * factor)
+    return code, level / factor
+
+
+def nvfp4(x, bits):
+    factor = f16(448 * 6 / np.abs(x).max())
+    scale = nearest(E4M3, np.abs(x).max(1, keepdims=True) * factor / 6)[1]
+    code, level = nearest(E2M1, x * factor / scale)
+    return code, level * scale / factor
+
+
+def mxfp4(x, bits):
+    scale = 2 ** (np.floor(np.log2(np.abs(x).max(1, keepdims=True))) - 2)
+    code, level = nearest(E2M1, x / scale)
+    return code, level * scale
+
+
 def relative_error(x, decoded):
     return np.sqrt(np.square(x - decoded).sum() / np.square(x).sum())
 
@@ -90,6 +130,9 @@ for rule, bits, size in [
     (symmetric, 4, 128),
     (symmetric, 8, 32),
     (signed_scale, 4, 32),
+    (fp8, 8, 64),
+    (nvfp4, 4, 16),
+    (mxfp4, 4, 32),
 ]:
     x = normal(size)
     print(f"  {rule.__name__:13} {bits} bits, {size:3}: {relative_error(x, rule(x, bits)[1]):.4g}")

@@ -1,7 +1,7 @@
 // What the package promises of its schemes: ids, frozen data, JSON round trip, stable fingerprints, refused options.
 import { createLowbitKv, defineScheme, schemeFingerprint } from '@lowbit-kv/core';
 import { expect, test } from 'vitest';
-import { blockFormat, presets, qserveKv4Like, tokenHead } from '../src/index.js';
+import { blockFormat, floatFormat, presets, qserveKv4Like, tokenHead } from '../src/index.js';
 
 // A change here orphans every stored snapshot of the preset.
 const FINGERPRINTS: Record<string, string> = {
@@ -13,6 +13,9 @@ const FINGERPRINTS: Record<string, string> = {
   'q4-0': '515a6d7d9092413a7132e33ddbea90e107ab108aa303abe130c6b55981ea826e',
   'q8-0-keys-q4-0-values': 'f8795dd270716976a6cb5ebdecafb6b78d620b6e277b44be54c8654a14fc3305',
   'qserve-kv4-like': 'c52b27b58823f4b4485a541fac399a1963e3d816dfcfba0454ff3cbc61e8b236',
+  'fp8-e4m3': '503203e5a777a908575b2a8a4f89e21846472a7f00672c0c84cb80593eb0b353',
+  nvfp4: '99905bdec2dccedc342e922032679f07cfcc3b7652730551aac272d071303d13',
+  mxfp4: '54c783275e5e62d2909a5264a6905098062bd3c5206f9f1f56de159a8068a020',
 };
 
 test('ids', () => {
@@ -44,6 +47,8 @@ test('options name what they are', () => {
   expect(tokenHead({ bits: 4, mode: 'symmetric', id: 'mine' }).id).toBe('mine');
   expect(blockFormat({ keys: 'q4_0', values: 'q8_0' }).id).toBe('q4-0-keys-q8-0-values');
   expect(blockFormat({ keys: 'q4_0', values: 'q4_0', id: 'mine' }).id).toBe('mine');
+  expect(floatFormat({ keys: 'fp8-e4m3', values: 'mxfp4' }).id).toBe('fp8-e4m3-keys-mxfp4-values');
+  expect(floatFormat({ keys: 'mxfp4', values: 'mxfp4', id: 'mine' }).id).toBe('mine');
 });
 
 test('the relative of QServe is int4 asymmetric that packs after attention', () => {
@@ -74,4 +79,23 @@ test.each([
   expect(() => blockFormat(options as never)).toThrow(
     expect.objectContaining({ code: 'OPTION_INVALID', message: expect.stringContaining(field) }),
   );
+});
+
+test.each([
+  [{ keys: 'fp8-e5m2', values: 'nvfp4' }, 'keys'],
+  [{ keys: 'nvfp4', values: 'mxfp8' }, 'values'],
+  [{ keys: 'mxfp4', values: 'mxfp4', statisticsTokens: 0 }, 'statisticsTokens'],
+  [{ keys: 'nvfp4', values: 'nvfp4', block: 16 }, 'block'],
+])('floats: %j are refused', (options, field) => {
+  expect(() => floatFormat(options as never)).toThrow(
+    expect.objectContaining({ code: 'OPTION_INVALID', message: expect.stringContaining(field) }),
+  );
+});
+
+test('only formats with a scale of the tensor measure the sequence', () => {
+  const kinds = (keys: 'nvfp4' | 'mxfp4', values: 'fp8-e4m3' | 'mxfp4') =>
+    floatFormat({ keys, values }).calibration.kind;
+  expect(kinds('mxfp4', 'mxfp4')).toBe('none');
+  expect(kinds('nvfp4', 'mxfp4')).toBe('prefill');
+  expect(kinds('mxfp4', 'fp8-e4m3')).toBe('prefill');
 });

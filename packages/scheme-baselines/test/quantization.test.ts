@@ -9,7 +9,7 @@ import {
 import { lcgNormal } from '@lowbit-kv/core/testing';
 import { describe, expect, test } from 'vitest';
 import { DrivenCache, relativeRmse } from '../../core/test/support/driven-cache.js';
-import { blockFormat, presets, qserveKv4Like, tokenHead } from '../src/index.js';
+import { blockFormat, floatFormat, presets, qserveKv4Like, tokenHead } from '../src/index.js';
 import { gaussian } from './support/gaussian.js';
 
 const q8 = blockFormat({ keys: 'q8_0', values: 'q8_0' });
@@ -18,6 +18,9 @@ const int8 = tokenHead({ bits: 8, mode: 'asymmetric' });
 const int8Symmetric = tokenHead({ bits: 8, mode: 'symmetric' });
 const int4 = tokenHead({ bits: 4, mode: 'asymmetric' });
 const int4Symmetric = tokenHead({ bits: 4, mode: 'symmetric' });
+const fp8 = floatFormat({ keys: 'fp8-e4m3', values: 'fp8-e4m3' });
+const nvfp4 = floatFormat({ keys: 'nvfp4', values: 'nvfp4' });
+const mxfp4 = floatFormat({ keys: 'mxfp4', values: 'mxfp4' });
 
 describe('error on normal data', () => {
   // Root mean square error over the deviation: normal-error.py.
@@ -33,6 +36,9 @@ describe('error on normal data', () => {
     ['q8_0', 64, 0.005349, q8],
     ['q4_0', 64, 0.08588, q4],
     ['like QServe', 128, 0.09971, qserveKv4Like],
+    ['FP8', 64, 0.02652, fp8],
+    ['NVFP4', 64, 0.09513, nvfp4],
+    ['MXFP4', 64, 0.1149, mxfp4],
   ];
   test.each(cases)('%s, head dim %i', async (_, headDim, theory, scheme) => {
     const tokens = 512;
@@ -54,6 +60,7 @@ describe('error on normal data', () => {
 test.each([
   ['int4 symmetric', int4Symmetric],
   ['q4_0', q4],
+  ['MXFP4', mxfp4],
 ])('%s: a loud head and a loud token harm no other', async (_, scheme) => {
   const shape = { tokens: 64, kvHeads: 2, headDim: 64 };
   const key = lcgNormal({ seed: 7, shape: [64, 2, 64], dtype: 'f16' });
@@ -109,6 +116,9 @@ test.each<[number, Record<string, number>]>([
       'q4-0': 4.5,
       'q8-0-keys-q4-0-values': 6.5,
       'qserve-kv4-like': 4.5,
+      'fp8-e4m3': 8,
+      nvfp4: 4.5,
+      mxfp4: 4.25,
     },
   ],
   [
@@ -122,6 +132,9 @@ test.each<[number, Record<string, number>]>([
       'q4-0': 4.5,
       'q8-0-keys-q4-0-values': 6.5,
       'qserve-kv4-like': 4.25,
+      'fp8-e4m3': 8,
+      nvfp4: 4.5,
+      mxfp4: 4.25,
     },
   ],
 ])('bits per element at head dim %i', (headDim, expected) => {
@@ -137,13 +150,13 @@ test.each<[number, Record<string, number>]>([
   }
 });
 
-test('blocks of 32 need a head dim of whole blocks; token and head takes any', async () => {
+test('blocks of 32 need a head dim of whole blocks; token and head, and blocks of 16, take them', async () => {
   for (const [keyHeadDim, valueHeadDim, tensor] of [
     [80, 64, 'keys'],
     [64, 80, 'values'],
   ] as const) {
     const geometry = { layers: 1, queryHeads: 2, kvHeads: 1, keyHeadDim, valueHeadDim };
-    for (const scheme of [q8, q4]) {
+    for (const scheme of [q8, q4, mxfp4]) {
       expect(() => createPlan(scheme, geometry)).toThrow(
         expect.objectContaining({
           code: 'SHAPE_UNSUPPORTED',
@@ -152,10 +165,15 @@ test('blocks of 32 need a head dim of whole blocks; token and head takes any', a
       );
     }
   }
-  const cache = await DrivenCache.open(int4, { tokens: 16, headDim: 72 });
-  await cache.append(16);
-  const { key } = cache.original();
-  const error = relativeRmse((await cache.materialize()).key, key, 0, key.length);
-  expect(error).toBeGreaterThan(0.05);
-  expect(error).toBeLessThan(0.12);
+  for (const [scheme, headDim] of [
+    [int4, 72],
+    [nvfp4, 80],
+  ] as const) {
+    const cache = await DrivenCache.open(scheme, { tokens: 128, headDim });
+    await cache.append(128);
+    const { key } = cache.original();
+    const error = relativeRmse((await cache.materialize()).key, key, 0, key.length);
+    expect(error).toBeGreaterThan(0.05);
+    expect(error).toBeLessThan(0.12);
+  }
 });

@@ -1,56 +1,7 @@
 // Tokens quantized by hand: decoded values, packed bytes and parameters of each format, keys and values alike.
-import { encodeF16, type Scheme } from '@lowbit-kv/core';
 import { expect, test } from 'vitest';
-import { DrivenCache } from '../../core/test/support/driven-cache.js';
 import { blockFormat, tokenHead } from '../src/index.js';
-
-interface Token {
-  readonly decoded: number[];
-  readonly codes: number[];
-  /** f16 bits of the groups of the token, in order. */
-  readonly scales: number[];
-  readonly zeros: number[];
-}
-
-/** Packs `token` as the second token of the second head; everything else is zero. */
-async function pack(scheme: Scheme, token: readonly number[], tensor: 'key' | 'value') {
-  const headDim = 64;
-  const first = 3 * headDim;
-  const data = new Float32Array(3 * 2 * headDim);
-  data.set(token, first);
-  const bits = encodeF16(data);
-  const cache = await DrivenCache.open(scheme, { tokens: 3, kvHeads: 2, headDim, [tensor]: bits });
-  await cache.append(3);
-  const decoded = (await cache.materialize())[tensor];
-  const outside = decoded.filter((_, i) => i < first || i >= first + headDim);
-  expect(outside.every((x) => x === 0)).toBe(true);
-
-  const layout = cache.plan.layers[0]![tensor].layout!;
-  const [block] = await cache.blocks(tensor);
-  const head = block!.bytes.subarray(layout.headBytes, 2 * layout.headBytes);
-  const { offset, rowBytes } = layout.codes;
-  const row = head.subarray(offset + rowBytes, offset + 2 * rowBytes);
-  const groups = headDim / layout.channelsPerGroup;
-  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
-  const parametersOf = (name: string) => {
-    const plane = layout.parameters.find((entry) => entry.name === name);
-    if (plane === undefined) return [];
-    return Array.from({ length: groups }, (_, i) =>
-      view.getUint16(plane.offset + 2 * (groups + i), true),
-    );
-  };
-  return {
-    decoded: [...decoded.subarray(first, first + headDim)],
-    codes: [...row],
-    scales: parametersOf('scale'),
-    zeros: parametersOf('zero'),
-  } satisfies Token;
-}
-
-const both = ['key', 'value'] as const;
-/** `values` at the start of 64 channels of `rest`. */
-const channels = (values: readonly number[], rest = 0) =>
-  Array.from({ length: 64 }, (_, i) => values[i] ?? rest);
+import { both, channels, pack } from './support/pack-token.js';
 
 test.each(both)('int4 asymmetric: %s', async (tensor) => {
   // Minimum -3, maximum 4.5: scale 7.5 / 15 = 0.5. (x + 3) / 0.5 = 0, 15, 0.5, 1.5, 14.4, 6.

@@ -9,9 +9,7 @@ import {
   type OutlierBands,
   roundToF16,
 } from '@lowbit-kv/core';
-
-const EDGES = ['outerLow', 'outerHigh', 'innerLow', 'innerHigh'] as const;
-type Thresholds = Record<(typeof EDGES)[number], number>;
+import { EDGES, sortedFinite, type Thresholds, thresholdsOf } from './quantiles.js';
 
 interface LayerSum {
   readonly key: Thresholds;
@@ -32,7 +30,10 @@ export async function calibrateThresholds(
     checkSample(sample);
     const sum = sums.get(sample.layer) ?? { key: zeros(), value: zeros(), runs: 0 };
     for (const tensor of ['key', 'value'] as const) {
-      const found = thresholdsOf(sample[tensor], shares, { tensor, layer: sample.layer });
+      const found = thresholdsOf(
+        sortedFinite(sample[tensor], { tensor, layer: sample.layer }),
+        shares,
+      );
       for (const edge of EDGES) sum[tensor][edge] += found[edge];
     }
     sum.runs++;
@@ -53,53 +54,10 @@ export async function calibrateThresholds(
   });
 }
 
-/** Quantiles of one tensor of one run, each rounded to f16: `higher` for upper edges, `lower` for lower ones. */
-function thresholdsOf(
-  values: Float32Array,
-  shares: OutlierBands['shares'],
-  where: { tensor: string; layer: number },
-): Thresholds {
-  const sorted = values.slice().sort();
-  // Sorting puts NaN last and infinities at the ends.
-  const [first, last] = [sorted[0] as number, sorted[sorted.length - 1] as number];
-  if (!(Math.abs(roundToF16(first)) <= 65504 && Math.abs(roundToF16(last)) <= 65504)) {
-    throw new LowbitKvError('NON_FINITE', {
-      message: 'a calibration sample holds a value that is not a finite f16',
-      value: Number.isFinite(first) ? last : first,
-      valid: 'finite numbers within -65504 and 65504',
-      next: 'Leave this calibration run out, or find out why the model overflows.',
-      where,
-    });
-  }
-  const low = (fraction: number) => sorted[Math.floor((sorted.length - 1) * fraction)] as number;
-  const high = (fraction: number) => sorted[Math.ceil((sorted.length - 1) * fraction)] as number;
-  const outer = withoutDust(shares.outer / 2);
-  const inner = withoutDust((shares.outer + shares.middle) / 2);
-  return {
-    outerLow: roundToF16(low(outer)),
-    outerHigh: roundToF16(high(withoutDust(1 - outer))),
-    innerLow: roundToF16(low(inner)),
-    innerHigh: roundToF16(high(withoutDust(1 - inner))),
-  };
-}
-
-/** The double nearest to a decimal fraction: 1 - 0.94 / 2 must be 0.53, or a rank may move by one. */
-function withoutDust(fraction: number): number {
-  return Math.round(fraction * 1e12) / 1e12;
-}
-
 function averaged(sum: Thresholds, runs: number): Thresholds {
   const result = zeros();
-  for (const edge of EDGES) result[edge] = nearestF16(sum[edge] / runs) + 0;
+  for (const edge of EDGES) result[edge] = roundToF16(sum[edge] / runs) + 0;
   return result;
-}
-
-/** The f16 nearest to a double; `roundToF16` passes through f32, which can turn a near tie into a tie. */
-function nearestF16(value: number): number {
-  const nearest = roundToF16(value);
-  const mirrored = 2 * Math.fround(value) - nearest;
-  const closer = Math.abs(value - mirrored) < Math.abs(value - nearest);
-  return closer && roundToF16(mirrored) === mirrored ? mirrored : nearest;
 }
 
 function zeros(): Thresholds {

@@ -28,7 +28,7 @@ export interface OakenOptions {
   readonly id?: string;
 }
 
-const DEFAULT_SHARES = { outer: 0.04, middle: 0.9, inner: 0.06 };
+export const DEFAULT_SHARES = { outer: 0.04, middle: 0.9, inner: 0.06 };
 const DEFAULT_RESERVE = 24;
 const share = z.number().min(0).max(1);
 

@@ -1,5 +1,5 @@
-// The contract that core holds every scheme to, for every preset.
+// The contract that core holds every scheme to, for every preset, and for keys before the rotary embedding.
 import { describeScheme } from '@lowbit-kv/core/contract';
-import { presets } from '../src/index.js';
+import { oaken, presets } from '../src/index.js';
 
-for (const preset of presets) describeScheme(preset);
+for (const preset of [...presets, oaken({ stage: 'pre-rope' })]) describeScheme(preset);

@@ -90,11 +90,11 @@ test('a token that overflows the block is refused, and nothing of it is stored',
   expect(cache.length).toBe(2);
 });
 
-test('keys before the rotary embedding are refused with a reason', async () => {
+test('keys before the rotary embedding need the embedding', async () => {
   const scheme = oaken({ stage: 'pre-rope' });
   const calibration = fixedCalibration(scheme, thresholds);
   await expect(DrivenCache.open(scheme, { tokens, headDim, calibration })).rejects.toMatchObject({
-    code: 'PLAN_REFUSED',
-    value: [expect.stringContaining('rotary')],
+    code: 'GEOMETRY_INVALID',
+    where: { layer: 0, field: 'rotary' },
   });
 });

@@ -20,6 +20,8 @@ export interface TurboquantOptions {
   readonly sinks?: number;
   /** Newest tokens that stay f16. Default 0. */
   readonly recent?: number;
+  /** Of the signs before the rotation, 0 to 2^32 - 1. Default 0. */
+  readonly seed?: number;
   /** Default: made of the options, for example `turboquant-3bit`. */
   readonly id?: string;
 }
@@ -30,6 +32,7 @@ const optionsSchema = z.strictObject({
   valueBits: bitsSchema.optional(),
   sinks: z.int().min(0).default(0),
   recent: z.int().min(0).default(0),
+  seed: z.uint32().default(0),
   id: z.string().optional(),
 });
 
@@ -40,6 +43,7 @@ export function turboquant(options: TurboquantOptions): Scheme {
     valueBits = bits,
     sinks,
     recent,
+    seed,
     id,
   } = parseOrThrow(
     optionsSchema,
@@ -52,6 +56,7 @@ export function turboquant(options: TurboquantOptions): Scheme {
   if (valueBits !== bits) parts.push(`${valueBits}bit-values`);
   if (sinks > 0) parts.push(`s${sinks}`);
   if (recent > 0) parts.push(`r${recent}`);
+  if (seed > 0) parts.push(`seed${seed}`);
   const width = valueBits === bits ? `${bits} bits` : `${bits}-bit keys, ${valueBits}-bit values`;
   return defineScheme({
     specVersion: 1,
@@ -60,16 +65,16 @@ export function turboquant(options: TurboquantOptions): Scheme {
     references: ['arXiv:2504.19874'],
     sinks,
     packing: 'before-attention',
-    key: tensorOf(bits, recent),
-    value: tensorOf(valueBits, recent),
+    key: tensorOf(bits, recent, seed),
+    value: tensorOf(valueBits, recent, seed),
     calibration: { kind: 'none' },
   });
 }
 
-function tensorOf(bits: 2 | 3 | 4, recent: number): QuantizedTensorScheme {
+function tensorOf(bits: 2 | 3 | 4, recent: number, seed: number): QuantizedTensorScheme {
   return {
     bits,
-    transforms: [{ kind: 'hadamard' }],
+    transforms: [{ kind: 'hadamard', seed }],
     groups: { along: 'vector', scope: 'head' },
     // The scale is norm / sqrt(headDim), so levels are those of deviation 1.
     quantizer: {

@@ -5,10 +5,10 @@ import { lloydMaxLevels, presets, turboquant } from '../src/index.js';
 
 // A change here orphans every stored snapshot of the preset.
 const FINGERPRINTS: Record<string, string> = {
-  'turboquant-2bit': 'e028267381cac947eebd6b7140a1eceac99d540b1c344dc0a77bd9d2014184b9',
-  'turboquant-3bit': '0b27dfed138562608716f7a953968edcfe41753d0c18477bd035aa656f5803bb',
-  'turboquant-4bit': '2bececdc85a8d04c6f44a1104a68f760f92c5fcbdc913724b77bc7c504db0bf5',
-  'turboquant-2bit-s32-r96': '0b67455ab0e4cf37bd78a746cddb3aaab76d9276af7a5e18e03bafead261491c',
+  'turboquant-2bit': '7ed0d8c8475a732ec34d261af2a56b2926f98e31069d536121d72a45b145628d',
+  'turboquant-3bit': 'aec4e4912121c0fac905fa6cac4a1bad5f1d2fe8efc89cd1527a1a27e80c5712',
+  'turboquant-4bit': '47a56c64b5c22e0a3ef2e42e6aa3b865135fd7271a7faf3b253a91a3ba85b17e',
+  'turboquant-2bit-s32-r96': '8fe7d3c0c5a897f20026186b7feec063eb6d959678fae5ce323e90731cbc0a09',
 };
 
 test('ids', () => {
@@ -51,14 +51,16 @@ test('options name what they are', () => {
   expect(turboquant({ bits: 3, valueBits: 3 }).id).toBe('turboquant-3bit');
   expect(turboquant({ bits: 4, recent: 64 }).id).toBe('turboquant-4bit-r64');
   expect(turboquant({ bits: 4, sinks: 4 }).id).toBe('turboquant-4bit-s4');
+  expect(turboquant({ bits: 4, seed: 9 }).id).toBe('turboquant-4bit-seed9');
   expect(turboquant({ bits: 4, id: 'mine' }).id).toBe('mine');
 });
 
 test('options go where they belong', () => {
-  const scheme = turboquant({ bits: 4, valueBits: 2, sinks: 5, recent: 7 });
+  const scheme = turboquant({ bits: 4, valueBits: 2, sinks: 5, recent: 7, seed: 3 });
+  const transforms = [{ kind: 'hadamard', seed: 3 }];
   expect(scheme.sinks).toBe(5);
-  expect(scheme.key).toMatchObject({ bits: 4, window: { recent: 7, flush: 1 } });
-  expect(scheme.value).toMatchObject({ bits: 2, window: { recent: 7, flush: 1 } });
+  expect(scheme.key).toMatchObject({ bits: 4, transforms, window: { recent: 7, flush: 1 } });
+  expect(scheme.value).toMatchObject({ bits: 2, transforms, window: { recent: 7, flush: 1 } });
 });
 
 test.each([
@@ -66,7 +68,9 @@ test.each([
   [{ bits: 2, valueBits: 8 }, 'valueBits'],
   [{ bits: 2, sinks: -1 }, 'sinks'],
   [{ bits: 2, recent: 0.5 }, 'recent'],
-  [{ bits: 2, seed: 1 }, 'seed'],
+  [{ bits: 2, seed: -1 }, 'seed'],
+  [{ bits: 2, seed: 2 ** 32 }, 'seed'],
+  [{ bits: 2, codebook: 'exact' }, 'codebook'],
   [{}, 'bits'],
 ])('%j is refused', (options, field) => {
   expect(() => turboquant(options as never)).toThrow(

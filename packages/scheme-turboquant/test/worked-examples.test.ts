@@ -4,8 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { DrivenCache } from '../../core/test/support/driven-cache.js';
 import { turboquant } from '../src/index.js';
 
+// Seed 0 begins with these signs.
+const SIGNS = [1, -1, 1, 1];
 // H (5, -3, 1, -1): strides 1 then 2 give (2, 8, 0, 2) and (2, 10, 2, 6); times 1/2 is (1, 5, 1, 3).
-const TOKEN = [5, -3, 1, -1];
+const TOKEN = [5, 3, 1, -1];
 // Its squares add up to 36: root mean square 3, and in units of it (1/3, 5/3, 1/3, 1).
 const SCALE_BITS = 0x4200;
 
@@ -36,11 +38,12 @@ describe.each(['key', 'value'] as const)('%s', (tensor) => {
     const view = new DataView(bytes.buffer, bytes.byteOffset);
     expect(view.getUint16(layout.parameters[0]!.offset, true)).toBe(SCALE_BITS);
 
-    // Back: 3 times the levels, and H once more.
+    // Back: 3 times the levels, H once more, and the signs.
     const [a, b, c, d] = levels.map((level) => 3 * level) as [number, number, number, number];
     const expected = [a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d].map((x) => x / 2);
     const decoded = (await cache.materialize())[tensor];
-    for (const [i, value] of expected.entries()) expect(decoded[i]).toBeCloseTo(value, 5);
+    for (const [i, value] of expected.entries())
+      expect(decoded[i]).toBeCloseTo(SIGNS[i]! * value, 5);
   });
 
   test('a vector of zeros is exact', async () => {

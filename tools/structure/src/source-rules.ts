@@ -25,10 +25,13 @@ function located(file: SourceFile, offset: number, problem: string): string {
   return `${file.path}:${file.text.slice(0, offset).split('\n').length} ${problem}`;
 }
 
+/** `lowbit-kv` and `LowbitKv` are the project, not the scheme whose name they begin with. */
+const NOT_THE_PROJECT = '(?!-?kv)';
+
 /** Where one of `names` occurs in `text`, in any case and also inside longer identifiers. */
 function occurrences(file: SourceFile, text: string, names: readonly string[]): string[] {
   if (names.length === 0) return [];
-  const pattern = new RegExp(names.join('|'), 'gi');
+  const pattern = new RegExp(`(?:${names.join('|')})${NOT_THE_PROJECT}`, 'gi');
   return [...text.matchAll(pattern)].map((match) =>
     located(file, match.index, `names the scheme '${match[0]}'`),
   );

@@ -96,3 +96,22 @@ describe.each(plugins)('$folder', ({ folder, manifest }) => {
     ).toEqual([]);
   });
 });
+
+const compatible = plugins.filter(({ manifest }) => './compat' in (manifest.exports ?? {}));
+const document = readFileSync(join(repositoryRoot, 'docs/compatibility.md'), 'utf8');
+
+test('the schemes that reproduce published code say so', () => {
+  expect(compatible.map(({ folder }) => folder)).toEqual(
+    expect.arrayContaining(['scheme-innerq', 'scheme-kivi', 'scheme-oaken']),
+  );
+});
+
+describe.each(compatible)('$folder', ({ path, manifest }) => {
+  test('has every part of compatibility: source, golden comparison, two documents', () => {
+    expect(existsSync(join(path, 'src/compat/index.ts'))).toBe(true);
+    expect(existsSync(join(path, 'test/golden/acceptance.ts'))).toBe(true);
+    expect(existsSync(join(path, 'test/golden/golden.test.ts'))).toBe(true);
+    expect(readFileSync(join(path, 'README.md'), 'utf8')).toContain('\n## Compatibility\n');
+    expect(document).toContain(`${manifest.name}/compat`);
+  });
+});

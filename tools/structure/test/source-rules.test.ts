@@ -28,6 +28,16 @@ test('scheme names are found in identifiers, types, strings and templates, not i
   expect(schemeNamesInText(sample, ['kivi'])).toHaveLength(4);
 });
 
+test('the name of the project is no scheme name', () => {
+  const sample = file(
+    "import { LowbitKvError } from '@lowbit-kv/core';\nconst lowbitPlan = 'lowbit-2-9';",
+  );
+  expect(schemeNamesInCode(sample, ['kivi', 'lowbit'])).toEqual([
+    "sample.ts:2 names the scheme 'lowbit'",
+    "sample.ts:2 names the scheme 'lowbit'",
+  ]);
+});
+
 test('branches on an id are found', () => {
   const branching = [
     "if (scheme.id === 'a') run();",

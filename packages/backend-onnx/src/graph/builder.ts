@@ -119,7 +119,7 @@ export class GraphBuilder {
     return value;
   }
 
-  /** Adds a node; its first result is returned, further ones that the operator demands are dropped. */
+  /** Adds a node with some results; the first is returned. */
   node(
     opType: string,
     type: ElementType,
@@ -138,6 +138,11 @@ export class GraphBuilder {
       }),
     );
     return { name, type };
+  }
+
+  /** A further result of the node that `first` came from, by its number from 1 on. */
+  result(first: Value, number: number, type: ElementType): Value {
+    return { name: `${first.name}_${number}`, type };
   }
 
   /** The model file; `metadata` goes into metadata_props. */

@@ -7,7 +7,8 @@ import type { PackedPlan } from '../packed-plan.js';
 import type { ElementType, Value } from './builder.js';
 import { type BandEdges, bandEdges } from './encode-bands.js';
 import type { Operations } from './operations.js';
-import { f16Values, numbersAt } from './unpack.js';
+import { parameterValues } from './parameter-values.js';
+import { numbersAt } from './unpack.js';
 
 /** f32 `[blocks, heads, tokens, channels]` from pages, their head blocks and unpacked nibbles (f32). */
 export function decodeBands(
@@ -89,7 +90,7 @@ function bandParameter(
     : blocks;
   const { offset, count } = plane;
   const bits = numbersAt(o, source, { offset, count, bytes: 2, vectors });
-  return o.reshape(f16Values(o, bits), [0, vectors, blockTokens, 1]);
+  return o.reshape(parameterValues(o, 'f16', bits), [0, vectors, blockTokens, 1]);
 }
 
 /**

@@ -1,13 +1,20 @@
 /**
- * Pages of one tensor to f32 tokens, before the inverse transforms: value = scale * level(code) + zero, in f32 with one
- * rounding.
+ * Pages of one tensor to f32 tokens, before the inverse transforms: value = scale * level(code) + zero, each operation in
+ * f32.
  */
-import type { BlockLayout, ParameterName } from '@lowbit-kv/core';
+import {
+  type BlockLayout,
+  PARAMETER_BYTES,
+  type ParameterName,
+  type Quantizer,
+} from '@lowbit-kv/core';
 import { hasBands, type PackedPlan } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import { decodeBands } from './dequantize-bands.js';
 import type { Operations } from './operations.js';
-import { f16Values, headBlocks, numbersAt, signBit, unpackCodes } from './unpack.js';
+import { isNegative, magnitudeBits, parameterValues } from './parameter-values.js';
+import { restoreOutliers } from './top-outliers.js';
+import { headBlocks, numbersAt, unpackCodes } from './unpack.js';
 
 /** What the caller wants the last two axes to be: keys are multiplied from the channels, values from the tokens. */
 export type Order = 'channels,tokens' | 'tokens,channels';
@@ -15,6 +22,7 @@ export type Order = 'channels,tokens' | 'tokens,channels';
 /** The page inputs of one tensor and their f32 values `[heads, ...order]` over all slots of all pages. */
 export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): Value {
   const { layout, tensor } = plan;
+  if (plan.codec !== undefined) return decodedInput(o, plan, order);
   const pages = o.graph.input(
     `${tensor}_pages`,
     'uint8',
@@ -24,13 +32,20 @@ export function dequantizePages(o: Operations, plan: PackedPlan, order: Order): 
   const blocks = headBlocks(o, pages, layout);
   const codes = codesOf(o, blocks, layout);
   if (hasBands(plan)) return flatten(o, decodeBands(o, plan, pages, blocks, codes), layout, order);
-  const alongTokens = layout.codes.rows === 'channels';
-  return flatten(
-    o,
-    (alongTokens ? decodeAlongTokens : decodeAlongChannels)(o, plan, blocks, codes),
-    layout,
-    order,
-  );
+  const decode = layout.codes.rows === 'channels' ? decodeAlongTokens : decodeAlongChannels;
+  const decoded = decode(o, plan, blocks, codes);
+  const { top } = layout;
+  const values = top === undefined ? decoded : restoreOutliers(o, plan, top, blocks, decoded);
+  return flatten(o, values, layout, order);
+}
+
+/** What the codec of a tensor makes of its pages, on the host. */
+function decodedInput(o: Operations, { tensor, layout }: PackedPlan, order: Order): Value {
+  const { heads, headDim } = layout;
+  const slots = `${tensor}_slots`;
+  const what = 'Packed tokens, decoded by their codec.';
+  const decoded = o.graph.input(`${tensor}_decoded`, 'float32', [heads, slots, headDim], what);
+  return order === 'tokens,channels' ? decoded : o.transpose(decoded, [0, 2, 1]);
 }
 
 /** f32 `[blocks, heads, rows, codes]`. */
@@ -71,44 +86,61 @@ function decodeAlongChannels(o: Operations, plan: PackedPlan, blocks: Value, cod
   return o.reshape(values, [0, heads, blockTokens, headDim]);
 }
 
-/** Codes with groups along the last axis, parameters (int32 f16 patterns) with a last axis of 1. */
+/** Codes with groups along the last axis, parameters (int32 patterns) with a last axis of 1. */
 function applyParameters(
   o: Operations,
   plan: PackedPlan,
   codes: Value,
   bitsOf: (name: ParameterName) => Value,
 ): Value {
-  const { quantizer, bits } = plan.scheme;
-  const scaleBits = bitsOf('scale');
-  if (quantizer.mode === 'asymmetric') {
-    const product = o.multiply(codes, f16Values(o, scaleBits));
-    return o.add(product, f16Values(o, bitsOf('zero')));
-  }
-  if (typeof quantizer.codes === 'object') {
-    const table = o.graph.constant(
-      'float32',
-      (quantizer.codes.levels as readonly number[]).map(Math.fround),
-    );
-    const inputs = [table, o.cast(codes, 'int32')];
-    return o.multiply(
-      o.graph.node('Gather', 'float32', inputs, { axis: 0 }),
-      f16Values(o, scaleBits),
-    );
-  }
-  // Two's complement: the upper half of the codes stands for the negative levels.
-  const negative = o.cast(o.atLeast(codes, 2 ** (bits - 1)), 'float32');
-  if (quantizer.mode === 'symmetric') {
-    const signed = o.subtract(codes, o.multiply(negative, 2 ** bits));
-    return o.multiply(signed, f16Values(o, scaleBits));
-  }
-  const asymmetric = signBit(o, scaleBits);
-  const turn = o.select(asymmetric, o.scalar('float32', 0), o.scalar('float32', 2 ** bits));
-  const signed = o.subtract(codes, o.multiply(negative, turn));
-  const scale = f16Values(o, o.bitAnd(scaleBits, 0x7fff));
-  return o.add(o.multiply(signed, scale), f16Values(o, bitsOf('zero')));
+  const { quantizer, bits, parameters } = plan.scheme;
+  const { scale, zero } = parameters;
+  const addZero = (product: Value) =>
+    zero === undefined ? product : o.add(product, parameterValues(o, zero, bitsOf('zero')));
+  if (quantizer.mode === 'hybrid')
+    return addZero(hybridProducts(o, codes, bits, scale as 'f16' | 'f32', bitsOf('scale')));
+  const levels = levelsOf(o, codes, quantizer, bits);
+  if (scale === undefined) return levels;
+  return addZero(o.multiply(levels, parameterValues(o, scale, bitsOf('scale'))));
 }
 
-/** int32 f16 patterns `[blocks, heads, entries]` of one parameter plane. */
+/** f32 levels of f32 codes. */
+function levelsOf(
+  o: Operations,
+  codes: Value,
+  { mode, codes: set }: Quantizer,
+  bits: number,
+): Value {
+  if (typeof set === 'object') {
+    const table = o.graph.constant('float32', (set.levels as readonly number[]).map(Math.fround));
+    return o.gather(table, o.cast(codes, 'int32'), 0);
+  }
+  return mode === 'asymmetric' ? codes : o.subtract(codes, wrapped(o, codes, bits, 2 ** bits));
+}
+
+/** `turn` where the upper half of the codes stands for the negative levels of two's complement, else 0. */
+function wrapped(o: Operations, codes: Value, bits: number, turn: Value | number): Value {
+  return o.multiply(o.cast(o.atLeast(codes, 2 ** (bits - 1)), 'float32'), turn);
+}
+
+/** Two's complement or unsigned codes, by the sign bit of the scale, times its magnitude. */
+function hybridProducts(
+  o: Operations,
+  codes: Value,
+  bits: number,
+  type: 'f16' | 'f32',
+  scaleBits: Value,
+): Value {
+  const turn = o.select(
+    isNegative(o, type, scaleBits),
+    o.scalar('float32', 0),
+    o.scalar('float32', 2 ** bits),
+  );
+  const levels = o.subtract(codes, wrapped(o, codes, bits, turn));
+  return o.multiply(levels, parameterValues(o, type, magnitudeBits(o, type, scaleBits)));
+}
+
+/** int32 patterns `[blocks, heads, entries]` of one parameter plane. */
 function parameterBits(
   o: Operations,
   layout: BlockLayout,
@@ -117,8 +149,9 @@ function parameterBits(
 ): Value {
   const plane = layout.parameters.find((parameter) => parameter.name === name);
   if (plane === undefined) throw new TypeError(`no ${name} plane in this layout`);
-  const { offset, count } = plane;
-  return numbersAt(o, blocks, { offset, count, bytes: 2, vectors: layout.heads });
+  const { offset, count, type } = plane;
+  const bytes = PARAMETER_BYTES[type];
+  return numbersAt(o, blocks, { offset, count, bytes, vectors: layout.heads });
 }
 
 /** Joins the tokens of all blocks: `[heads, channels, tokens]` or `[heads, tokens, channels]`. */

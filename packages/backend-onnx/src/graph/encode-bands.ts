@@ -3,14 +3,8 @@
  */
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
-import {
-  affineParameters,
-  f16Neighbour,
-  nearestCode,
-  type Range,
-  rangeOf,
-  roundScale,
-} from './rounding.js';
+import { affineParameters } from './parameters.js';
+import { f16Neighbour, nearestCode, type Range, rangeOf, roundScale } from './rounding.js';
 
 export interface BandEdges {
   readonly outerLow: Value;

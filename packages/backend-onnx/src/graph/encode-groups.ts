@@ -2,21 +2,18 @@
  * The group quantizers. Values are f32, groups lie along the last axis; codes come out as int32 below 2^bits, parameters
  * as f32 with a last axis of 1.
  */
-import type { LevelTable, QuantizedTensorScheme, Quantizer } from '@lowbit-kv/core';
+import type { ParameterType, QuantizedTensorScheme, Quantizer } from '@lowbit-kv/core';
 import type { Value } from './builder.js';
+import { quantizeLevels, quantizeOffsetLevels } from './encode-levels.js';
 import type { Operations } from './operations.js';
-import {
-  affineParameters,
-  f16Neighbour,
-  nearestCode,
-  rangeOf,
-  roundScale,
-  roundToF16,
-} from './rounding.js';
+import { pairwiseSum } from './pairwise-sum.js';
+import { type AffineTypes, affineParameters, storeScale } from './parameters.js';
+import { nearestCode, rangeOf } from './rounding.js';
 
 export interface QuantizedGroups {
   readonly codes: Value;
-  readonly scale: Value;
+  /** Null when the quantizer stores no scale. */
+  readonly scale: Value | null;
   /** Null when the quantizer stores no zero. */
   readonly zero: Value | null;
 }
@@ -24,25 +21,31 @@ export interface QuantizedGroups {
 type HybridQuantizer = Extract<Quantizer, { mode: 'hybrid' }>;
 type SymmetricCodes = 'signmag' | 'full' | 'fullSigned';
 
-/** Quantizes groups of `size` values by the rule of the scheme. */
+/** Quantizes groups of `size` values by the rule of the scheme. NaN is no member of its group. */
 export function quantizeGroups(
   o: Operations,
   values: Value,
   size: number,
-  scheme: QuantizedTensorScheme,
+  { quantizer, bits, parameters }: QuantizedTensorScheme,
 ): QuantizedGroups {
-  const { quantizer, bits } = scheme;
-  if (quantizer.mode === 'hybrid') return quantizeHybrid(o, values, size, bits, quantizer);
-  if (quantizer.mode === 'asymmetric') {
-    const { codes, scale, zero } = quantizeAsymmetric(o, values, bits);
+  const types = { step: parameters.scale ?? 'f16', minimum: parameters.zero ?? 'f16' } as const;
+  const table = typeof quantizer.codes === 'object' ? quantizer.codes : null;
+  if (quantizer.mode === 'hybrid') return quantizeHybrid(o, values, size, bits, quantizer, types);
+  if (quantizer.mode === 'asymmetric' && table === null) {
+    const { codes, scale, zero } = quantizeAsymmetric(o, values, bits, types);
     return { codes: o.cast(codes, 'int32'), scale, zero };
   }
-  if (typeof quantizer.codes === 'object') {
-    return { ...quantizeLevels(o, values, size, quantizer.codes), zero: null };
+  if (table === null) {
+    const set = quantizer.codes as SymmetricCodes;
+    const { codes, scale } = quantizeSymmetric(o, values, bits, set, types.step);
+    return { codes: toUnsigned(o, codes, bits), scale, zero: null };
   }
-  const { codes, scale } = quantizeSymmetric(o, values, bits, quantizer.codes as SymmetricCodes);
-  return { codes: toUnsigned(o, codes, bits), scale, zero: null };
+  if (quantizer.mode === 'asymmetric') return quantizeOffsetLevels(o, values, table, types);
+  return { ...quantizeLevels(o, values, size, table, types.step), zero: null };
 }
+
+/** Groups lie along the last of four axes. */
+const alongLast = (count: number) => ({ rank: 4, axis: 3, count });
 
 interface Levels {
   /** Integers as f64. */
@@ -54,9 +57,11 @@ function quantizeAsymmetric(
   o: Operations,
   values: Value,
   bits: number,
+  types: AffineTypes,
 ): Levels & { readonly zero: Value } {
   const largestCode = 2 ** bits - 1;
-  const { minimum, step } = affineParameters(o, rangeOf(o, values, null, [-1]), largestCode);
+  const range = rangeOf(o, values, null, [-1]);
+  const { minimum, step } = affineParameters(o, range, largestCode, types);
   const codes = nearestCode(o, o.subtract(values, minimum), step, 0, largestCode);
   return { codes, scale: step, zero: minimum };
 }
@@ -66,13 +71,14 @@ function quantizeSymmetric(
   values: Value,
   bits: number,
   set: SymmetricCodes,
+  type: ParameterType,
 ): Levels {
   const half = 2 ** (bits - 1);
   const lowest = set === 'signmag' ? 1 - half : -half;
   const numbers = o.select(o.isNaN(values), 0, values);
   const magnitudes = o.absolute(numbers);
   const largest = o.reduceMaximum(magnitudes, [-1]);
-  const scale = roundScale(o, o.multiply(largest, 1 / (set === 'signmag' ? half - 1 : half)));
+  const scale = storeScale(o, type, largest, set === 'signmag' ? half - 1 : half);
   const signed = set === 'fullSigned' ? signedScale(o, numbers, magnitudes, scale) : scale;
   return { codes: nearestCode(o, values, signed, lowest, half - 1), scale: signed };
 }
@@ -89,65 +95,20 @@ function signedScale(o: Operations, values: Value, magnitudes: Value, scale: Val
   return o.select(negative, o.negate(scale), scale);
 }
 
-/** The code is how many scaled middles between neighbouring levels lie below the value. */
-function quantizeLevels(
-  o: Operations,
-  values: Value,
-  size: number,
-  { levels, scaledBy }: LevelTable,
-): { readonly codes: Value; readonly scale: Value } {
-  const exact = (levels as readonly number[]).map(Math.fround);
-  const numbers = o.select(o.isNaN(values), 0, values);
-  const scale =
-    scaledBy === 'rootMeanSquare'
-      ? rootMeanSquare(o, numbers, size)
-      : roundScale(
-          o,
-          o.multiply(
-            o.reduceMaximum(o.absolute(numbers), [-1]),
-            1 / Math.max(...exact.map(Math.abs)),
-          ),
-        );
-  let codes = o.cast(o.multiply(numbers, 0), 'int32');
-  for (let i = 1; i < exact.length; i++) {
-    const middle = ((exact[i - 1] as number) + (exact[i] as number)) / 2;
-    const above = o.and(o.greater(values, o.multiply(scale, middle)), o.greater(scale, 0));
-    codes = o.add(codes, o.cast(above, 'int32'));
-  }
-  return { codes, scale };
-}
-
-function rootMeanSquare(o: Operations, numbers: Value, size: number): Value {
-  const sum = pairwiseSum(o, o.multiply(numbers, numbers), size);
-  return roundScale(o, squareRoot(o, o.multiply(sum, 1 / size)));
-}
-
-/** The f16 nearest to a square root: the squares of the middles to its neighbours enclose the square. */
-function squareRoot(o: Operations, square: Value): Value {
-  const wide = o.cast(square, 'float64');
-  const guess = roundToF16(o, o.cast(o.squareRoot(wide), 'float32'));
-  const middleSquared = (other: Value) => {
-    const middle = o.multiply(o.add(o.cast(guess, 'float64'), o.cast(other, 'float64')), 0.5);
-    return o.multiply(middle, middle);
-  };
-  const below = f16Neighbour(o, guess, -1);
-  const above = f16Neighbour(o, guess, 1);
-  const tooLarge = o.and(o.greater(guess, 0), o.greater(middleSquared(below), wide));
-  const tooSmall = o.less(middleSquared(above), wide);
-  return o.select(tooLarge, below, o.select(tooSmall, above, guess));
-}
-
 function quantizeHybrid(
   o: Operations,
   values: Value,
   size: number,
   bits: number,
   rule: HybridQuantizer,
+  types: AffineTypes,
 ): QuantizedGroups {
-  const symmetric = quantizeSymmetric(o, values, bits, rule.codes);
-  const asymmetric = quantizeAsymmetric(o, values, rule.asymmetricBits);
+  const symmetric = quantizeSymmetric(o, values, bits, rule.codes, types.step);
+  const asymmetric = quantizeAsymmetric(o, values, rule.asymmetricBits, types);
+  const isMember = o.not(o.isNaN(values));
   const product = (levels: Levels) => o.multiply(o.cast(levels.codes, 'float32'), levels.scale);
-  const error = (decoded: Value) => pairwiseSum(o, o.absolute(o.subtract(decoded, values)), size);
+  const error = (decoded: Value) =>
+    pairwiseSum(o, o.select(isMember, o.absolute(o.subtract(decoded, values)), 0), alongLast(size));
   const symmetricError = error(product(symmetric));
   const asymmetricError = error(o.add(product(asymmetric), asymmetric.zero));
   const takeAsymmetric =
@@ -167,16 +128,6 @@ function quantizeHybrid(
     ),
     zero: o.select(takeAsymmetric, asymmetric.zero, 0),
   };
-}
-
-/** f32 sum over the tree that adds neighbours level by level, filled up with zeros to a power of two. */
-function pairwiseSum(o: Operations, terms: Value, size: number): Value {
-  let count = 2 ** Math.ceil(Math.log2(size));
-  let sums = o.padEnd(terms, 4, 3, count - size);
-  for (; count > 1; count /= 2) {
-    sums = o.add(o.slice(sums, -1, 0, count, 2), o.slice(sums, -1, 1, count, 2));
-  }
-  return sums;
 }
 
 /** Two's complement in `bits` bits. */

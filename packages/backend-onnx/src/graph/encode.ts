@@ -1,14 +1,17 @@
 /**
- * The encode graph of one tensor plan: f16 tokens in, packed codes and f16 parameters out. docs/graphs.md lists its inputs
+ * The encode graph of one tensor plan: f16 tokens in, packed codes and parameters out. docs/graphs.md lists its inputs
  * and outputs.
  */
-import { OUTLIER_CHUNK } from '@lowbit-kv/core';
-import { channelScaleOf, hasBands, type PackedPlan } from '../packed-plan.js';
+import { OUTLIER_CHUNK, type ParameterName } from '@lowbit-kv/core';
+import { hasBands, measuredTransforms, type PackedPlan } from '../packed-plan.js';
 import { GraphBuilder, type Value } from './builder.js';
 import { bandEdges, quantizeBands } from './encode-bands.js';
 import { quantizeGroups } from './encode-groups.js';
 import { Operations } from './operations.js';
 import { packCodes } from './pack.js';
+import { storedOutput } from './parameters.js';
+import { takeOutliers } from './top-outliers.js';
+import { transformSteps, transformTokens } from './transforms.js';
 
 /** What the tokens come as. f32 values are taken as they are: only f16 values give canonical bytes. */
 export type TokenType = 'float16' | 'float32';
@@ -20,14 +23,16 @@ export function buildEncodeGraph(
 ): Uint8Array {
   const graph = new GraphBuilder(`encode_${plan.tensor}`);
   const o = new Operations(graph);
-  const tokens = tokenValues(o, plan, tokenType);
+  const { top } = plan.layout;
+  const values = tokenValues(o, plan, tokenType);
+  const tokens = top === undefined ? values : takeOutliers(o, plan, top, values);
   if (hasBands(plan)) encodeBands(o, plan, tokens);
   else if (plan.layout.codes.rows === 'channels') encodeAlongTokens(o, plan, tokens);
   else encodeAlongChannels(o, plan, tokens);
   return graph.build(metadata);
 }
 
-/** f32 `[tokens, heads, headDim]`, multiplied by the reciprocals of the channel scale. */
+/** f32 `[tokens, heads, headDim]`, transformed. */
 function tokenValues(o: Operations, plan: PackedPlan, type: TokenType): Value {
   const { heads, headDim } = plan;
   const tokens = o.graph.input(
@@ -36,15 +41,17 @@ function tokenValues(o: Operations, plan: PackedPlan, type: TokenType): Value {
     ['tokens', heads, headDim],
     'Tokens to encode, whole groups of them.',
   );
-  const values = o.cast(tokens, 'float32');
-  if (channelScaleOf(plan) === undefined) return values;
-  const reciprocals = o.graph.input(
-    'reciprocals',
-    'float16',
-    [heads, headDim],
-    'Reciprocal channel scale of the sequence.',
-  );
-  return o.multiply(values, o.cast(reciprocals, 'float32'));
+  const planes = measuredTransforms(plan).length;
+  const statistics =
+    planes === 0
+      ? null
+      : o.graph.input(
+          'statistics',
+          'float16',
+          [planes, heads, headDim],
+          'Statistics of the sequence.',
+        );
+  return transformTokens(transformSteps(o, plan, statistics), o.cast(tokens, 'float32'));
 }
 
 function encodeAlongTokens(o: Operations, plan: PackedPlan, tokens: Value): void {
@@ -56,7 +63,7 @@ function encodeAlongTokens(o: Operations, plan: PackedPlan, tokens: Value): void
   const rows = o.reshape(o.transpose(quantized.codes, [0, 2, 1, 3]), [heads, headDim, -1]);
   const packed = packCodes(o, rows, [heads, headDim], -1, bits);
   o.graph.output('codes', packed, [heads, headDim, 'code_bytes'], 'One row of codes per channel.');
-  writeParameters(o, { scale: quantized.scale, zero: quantized.zero }, heads);
+  writeParameters(o, plan, { scale: quantized.scale, zero: quantized.zero });
 }
 
 function encodeAlongChannels(o: Operations, plan: PackedPlan, tokens: Value): void {
@@ -67,7 +74,7 @@ function encodeAlongChannels(o: Operations, plan: PackedPlan, tokens: Value): vo
   const quantized = quantizeGroups(o, groups, size, plan.scheme);
   const rows = o.reshape(quantized.codes, [heads, -1, headDim]);
   writeTokenRows(o, rows, heads, headDim, bits);
-  writeParameters(o, { scale: quantized.scale, zero: quantized.zero }, heads);
+  writeParameters(o, plan, { scale: quantized.scale, zero: quantized.zero });
 }
 
 function encodeBands(o: Operations, plan: PackedPlan, tokens: Value): void {
@@ -88,7 +95,7 @@ function encodeBands(o: Operations, plan: PackedPlan, tokens: Value): void {
     layout.parametersShared ? [0, 2] : [2],
   );
   writeTokenRows(o, quantized.nibbles, heads, headDim, layout.bits);
-  writeParameters(o, quantized.parameters, layout.parametersShared ? 1 : heads);
+  writeParameters(o, plan, quantized.parameters);
 
   const outlier = o.or(quantized.isOuter, quantized.isInner);
   const index = o.graph.constant(
@@ -131,15 +138,17 @@ function writeTokenRows(
   o.graph.output('codes', packed, [heads, 'tokens', bytes], 'One row of codes per token.');
 }
 
-/** Outputs each parameter as f16 `[vectors, entries]` in the order of its plane. */
+/** Outputs each parameter plane `[vectors, entries]` in its order. */
 function writeParameters(
   o: Operations,
-  parameters: Readonly<Record<string, Value | null>>,
-  vectors: number,
+  { layout, heads }: PackedPlan,
+  parameters: Readonly<Partial<Record<ParameterName, Value | null>>>,
 ): void {
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value === null) continue;
-    const bits = o.cast(o.reshape(value, [vectors, -1]), 'float16');
-    o.graph.output(name, bits, [vectors, 'entries'], 'Parameters in the order of their plane.');
+  const vectors = layout.parametersShared ? 1 : heads;
+  for (const { name, type } of layout.parameters) {
+    const value = parameters[name];
+    if (value === null || value === undefined) throw new TypeError(`no ${name} was computed`);
+    const stored = storedOutput(o, type, o.reshape(value, [vectors, -1]));
+    o.graph.output(name, stored, [vectors, 'entries'], 'Parameters in the order of their plane.');
   }
 }

@@ -51,6 +51,7 @@ export class Operations {
   /** To the nearest integer, ties to even. */
   round = (a: Value) => this.graph.node('Round', a.type, [a]);
   squareRoot = (a: Value) => this.graph.node('Sqrt', a.type, [a]);
+  sine = (a: Value) => this.graph.node('Sin', a.type, [a]);
   exponential = (a: Value) => this.graph.node('Exp', a.type, [a]);
   logarithm = (a: Value) => this.graph.node('Log', a.type, [a]);
   tangentHyperbolic = (a: Value) => this.graph.node('Tanh', a.type, [a]);
@@ -104,6 +105,21 @@ export class Operations {
 
   gather(a: Value, indices: Value, axis: number): Value {
     return this.graph.node('Gather', a.type, [a, indices], { axis });
+  }
+
+  /** int64 indices of the `count` largest elements along an axis; of equal ones those of lower index. */
+  highestIndices(a: Value, axis: number, count: number): Value {
+    const highest = this.graph.node('TopK', a.type, [a, this.#count(count)], { axis }, 2);
+    return this.graph.result(highest, 1, 'int64');
+  }
+
+  /** The `count` smallest elements along an axis, rising. */
+  lowest(a: Value, axis: number, count: number): Value {
+    return this.graph.node('TopK', a.type, [a, this.#count(count)], { axis, largest: 0 }, 2);
+  }
+
+  #count(count: number): Value {
+    return this.graph.constant('int64', [count]);
   }
 
   reduceMinimum = (a: Value, axes: readonly number[], keep = true) =>

@@ -4,8 +4,8 @@
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
 
-const LARGEST = 65504;
-const SMALLEST_NORMAL = 2 ** -14;
+export const LARGEST_F16 = 65504;
+export const SMALLEST_NORMAL_F16 = 2 ** -14;
 
 /** Nearest f16, ties to even; infinite beyond the range. */
 export function roundToF16(o: Operations, value: Value): Value {
@@ -14,14 +14,14 @@ export function roundToF16(o: Operations, value: Value): Value {
 
 /** An offset of a group: rounded once, saturating, never -0. */
 export function roundOffset(o: Operations, value: Value): Value {
-  const limited = o.maximum(o.minimum(roundToF16(o, value), LARGEST), -LARGEST);
+  const limited = o.maximum(o.minimum(roundToF16(o, value), LARGEST_F16), -LARGEST_F16);
   return o.select(o.equal(limited, 0), 0, limited);
 }
 
 /** A scale of at least 0: rounded once, saturating; below 2^-14 it is raised to 2^-14 unless it rounds to 0. */
 export function roundScale(o: Operations, value: Value): Value {
-  const rounded = o.minimum(roundToF16(o, value), LARGEST);
-  return o.select(o.greater(rounded, 0), o.maximum(rounded, SMALLEST_NORMAL), 0);
+  const rounded = o.minimum(roundToF16(o, value), LARGEST_F16);
+  return o.select(o.greater(rounded, 0), o.maximum(rounded, SMALLEST_NORMAL_F16), 0);
 }
 
 /**
@@ -32,6 +32,20 @@ export function f16Neighbour(o: Operations, value: Value, direction: 1 | -1): Va
   const slightlyMore = 1 + 2 ** -8;
   const move = o.maximum(o.multiply(value, 2 ** -11 * slightlyMore), 2 ** -25 * slightlyMore);
   return roundToF16(o, direction === 1 ? o.add(value, move) : o.subtract(value, move));
+}
+
+/**
+ * The f16 nearest to a positive number, from a guess that is at most one f16 off. `excess` is positive for f64 numbers above
+ * it and negative for those below: the middles to the neighbours decide.
+ */
+export function settleF16(o: Operations, guess: Value, excess: (middle: Value) => Value): Value {
+  const excessTowards = (neighbour: Value) =>
+    excess(o.multiply(o.add(o.cast(guess, 'float64'), o.cast(neighbour, 'float64')), 0.5));
+  const below = f16Neighbour(o, guess, -1);
+  const above = f16Neighbour(o, guess, 1);
+  const tooLarge = o.and(o.greater(guess, 0), o.greater(excessTowards(below), 0));
+  const tooSmall = o.less(excessTowards(above), 0);
+  return o.select(tooLarge, below, o.select(tooSmall, above, guess));
 }
 
 /**
@@ -71,16 +85,4 @@ export function rangeOf(
   const minimum = o.reduceMinimum(o.select(counted, values, Number.POSITIVE_INFINITY), axes);
   const maximum = o.reduceMaximum(o.select(counted, values, Number.NEGATIVE_INFINITY), axes);
   return { minimum, maximum, empty: o.greater(minimum, maximum) };
-}
-
-/** Offset and step of `largestCode + 1` even levels over a range; both 0 where it is empty. */
-export function affineParameters(
-  o: Operations,
-  range: Range,
-  largestCode: number,
-): { readonly minimum: Value; readonly step: Value } {
-  const minimum = roundOffset(o, o.select(range.empty, 0, range.minimum));
-  // An offset that was rounded up can exceed the maximum: the width is then 0, never negative.
-  const width = o.maximum(o.subtract(o.select(range.empty, 0, range.maximum), minimum), 0);
-  return { minimum, step: roundScale(o, o.multiply(width, 1 / largestCode)) };
 }

@@ -54,12 +54,13 @@ function codeTable(o: Operations, width: number, bits: number): Value {
   return o.graph.constant('float32', table, [2 ** width, codes]);
 }
 
-/** int32 numbers from `bytes` uint8 along `axis`, which stays with length 1. */
+/** int32 numbers (of four bytes: two's complement) from `bytes` uint8 along `axis`, which stays with length 1. */
 export function littleEndian(o: Operations, values: Value, axis: number, bytes: number): Value {
   let sum = o.cast(o.slice(values, axis, 0, 1), 'int32');
   for (let i = 1; i < bytes; i++) {
     const byte = o.cast(o.slice(values, axis, i, i + 1), 'int32');
-    sum = o.add(sum, o.multiply(byte, 256 ** i));
+    const signed = i < 3 ? byte : o.select(o.atLeast(byte, 128), o.subtract(byte, 256), byte);
+    sum = o.add(sum, o.multiply(signed, 256 ** i));
   }
   return sum;
 }
@@ -79,24 +80,4 @@ export function numbersAt(
   const plane = o.slice(source, 2, offset, offset + count * bytes);
   const split = o.reshape(plane, [0, vectors, count, bytes]);
   return o.reshape(littleEndian(o, split, 3, bytes), [0, vectors, count]);
-}
-
-/** Whether the sign bit of int32 f16 patterns is set. */
-export function signBit(o: Operations, bits: Value): Value {
-  return o.atLeast(bits, 0x8000);
-}
-
-/** f32 values of int32 f16 patterns. */
-export function f16Values(o: Operations, bits: Value): Value {
-  const magnitude = o.bitAnd(bits, 0x7fff);
-  const exponent = o.divide(magnitude, 1024);
-  const mantissa = o.bitAnd(magnitude, 1023);
-  const leading = o.select(o.greater(exponent, 0), o.add(mantissa, 1024), mantissa);
-  // Entry e is the weight of the last bit: 2^(e - 25), and 2^-24 for subnormals as well.
-  const weights = o.graph.constant(
-    'float32',
-    Array.from({ length: 32 }, (_, e) => 2 ** (Math.max(e, 1) - 25)),
-  );
-  const value = o.multiply(o.cast(leading, 'float32'), o.gather(weights, exponent, 0));
-  return o.select(signBit(o, bits), o.negate(value), value);
 }

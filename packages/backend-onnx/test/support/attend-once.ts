@@ -35,7 +35,7 @@ export interface OneResult {
 export async function attendOnce(one: OneSequence): Promise<OneResult> {
   const { scheme, geometry, chunks, query, ...options } = one;
   const { kvHeads, keyHeadDim, valueHeadDim, queryHeads } = geometry;
-  const calibration = calibrationFor(scheme, geometry.layers);
+  const calibration = calibrationFor(scheme, geometry);
   const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
   const lengths = chunks.map(({ key }) => key.length / (kvHeads * keyHeadDim));
   const total = lengths.reduce((sum, n) => sum + n, 0);

@@ -30,12 +30,15 @@ export async function encodeOnce(
   thresholds?: Thresholds,
 ): Promise<EncodedVector> {
   const target: Scheme = scheme({ key: { bits: 16 }, value });
-  const calibration = calibrationFor(target, 1);
-  const plan = createPlan(
-    target,
-    { layers: 1, queryHeads: 1, kvHeads: 1, keyHeadDim: headDim, valueHeadDim: headDim },
-    calibration === undefined ? {} : { calibration },
-  );
+  const geometry = {
+    layers: 1,
+    queryHeads: 1,
+    kvHeads: 1,
+    keyHeadDim: headDim,
+    valueHeadDim: headDim,
+  };
+  const calibration = calibrationFor(target, geometry);
+  const plan = createPlan(target, geometry, calibration === undefined ? {} : { calibration });
   const tensor = plan.layers[0]?.value as TensorPlan;
   const { encodeValue } = exportOnnx(plan, { layer: 0, tokens: 'float32' });
   const session = await ort.InferenceSession.create(encodeValue as Uint8Array);

@@ -8,6 +8,11 @@ export {
   hybrid,
   inlineCalibration as calibrationFor,
   inlineScheme as scheme,
+  levelTable,
+  offsetLevelTable,
   type SchemeParts,
   symmetric,
+  withParameters,
+  withTop,
+  withTypes,
 } from '@lowbit-kv/core/testing';

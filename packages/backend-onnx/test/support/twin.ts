@@ -15,7 +15,7 @@ export async function createTwin(
   geometry: Geometry,
   { blockTokens, ...options }: TwinOptions & Pick<PlanOptions, 'blockTokens'> = {},
 ): Promise<Twin> {
-  const calibration = calibrationFor(scheme, geometry.layers);
+  const calibration = calibrationFor(scheme, geometry);
   const plan = createPlan(scheme, geometry, {
     ...(blockTokens === undefined ? {} : { blockTokens }),
     ...(calibration === undefined ? {} : { calibration }),

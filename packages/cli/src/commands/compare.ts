@@ -4,7 +4,7 @@
 
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { createLowbitKv, type Scheme } from '@lowbit-kv/core';
+import { type Calibration, createLowbitKv, type Scheme } from '@lowbit-kv/core';
 import {
   type CompareProgress,
   type CompareReport,
@@ -16,14 +16,17 @@ import {
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
-import { resolveSchemes } from '../schemes/resolve-schemes.js';
+import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
+import { resolveNames } from '../schemes/resolve-schemes.js';
 import type { Colors, Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
 
 export interface CompareCommandOptions {
   readonly capture?: string;
   readonly scheme?: readonly string[];
+  readonly all?: boolean;
   readonly backend: string;
+  readonly allowEmulation?: boolean;
   readonly calibration?: string;
   readonly positions?: number;
   readonly modelLayers?: number;
@@ -33,16 +36,17 @@ export interface CompareCommandOptions {
 
 /** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
-  const named = await resolveSchemes(options.scheme, terminal);
+  const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
     backends: await createBackends(options.backend),
   });
   const schemes = kv.schemes.list();
-  const calibrations =
+  const given =
     options.calibration === undefined
       ? {}
       : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
+  const calibrations = { ...calibrationsOf(named), ...given };
   const capture = await openCapture(
     options.capture === undefined
       ? defaultCapturePath()
@@ -53,21 +57,29 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
       compareSchemes({
         capture,
         schemes: part,
+        simulations,
         backend: kv.backends.get(options.backend),
         calibrations,
+        allowEmulation: options.allowEmulation ?? false,
         ...(options.positions === undefined ? {} : { positions: options.positions }),
         ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
         onProgress: (progress) => terminal.status(progressText(progress)),
       });
-    const report = await (canSplit(terminal, options)
-      ? compareInTwo(terminal, options, schemes, run)
+    const elsewhere = elsewhereIds(terminal, options, named);
+    const ids = [...schemes, ...simulations].map(({ id }) => id);
+    const report = await (elsewhere.length > 0
+      ? compareInTwo(terminal, options, elsewhere, ids, () =>
+          run(schemes.filter(({ id }) => !elsewhere.includes(id))),
+        )
       : run(schemes));
     terminal.clearStatus();
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
     else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
-    const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
+    const measured = report.schemes.some(
+      ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),
+    );
     if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
     return report.valid && measured ? 0 : 1;
   } finally {
@@ -75,27 +87,48 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   }
 }
 
-/** Only all presets take long; what the user names may be one scheme, or files that print. */
-function canSplit({ self }: Terminal, { scheme, calibration }: CompareCommandOptions): boolean {
-  const named = scheme !== undefined || calibration !== undefined;
-  return self !== undefined && !named && availableParallelism() > 1;
+/** Calibrations that came with schemes. */
+function calibrationsOf(named: readonly NamedScheme[]): Record<string, Calibration> {
+  return Object.fromEntries(
+    named.flatMap(({ scheme: { id }, calibration }) =>
+      calibration === undefined ? [] : [[id, calibration]],
+    ),
+  );
 }
 
-/** Every second scheme runs in a process of its own; equal to one run, to the byte. */
+/**
+ * Every second preset, for a process of its own. Only many presets take long; what the user names may be one scheme, or
+ * files that print.
+ */
+function elsewhereIds(
+  { self }: Terminal,
+  { scheme, all, calibration }: CompareCommandOptions,
+  named: readonly NamedScheme[],
+): string[] {
+  const chosen = (scheme !== undefined && all !== true) || calibration !== undefined;
+  if (self === undefined || chosen || availableParallelism() < 2) return [];
+  return named
+    .filter(({ source }) => BUILTIN_PACKAGES.includes(source))
+    .filter((_, i) => i % 2 === 1)
+    .map(({ scheme: { id } }) => id);
+}
+
+/** The schemes of some ids run in a process of its own; equal to one run, to the byte. */
 async function compareInTwo(
   terminal: Terminal,
-  { capture, backend, positions, modelLayers }: CompareCommandOptions,
-  schemes: readonly Scheme[],
-  run: (part: readonly Scheme[]) => Promise<CompareReport>,
+  { capture, backend, allowEmulation, positions, modelLayers }: CompareCommandOptions,
+  elsewhere: readonly string[],
+  ids: readonly string[],
+  runRest: () => Promise<CompareReport>,
 ): Promise<CompareReport> {
-  const ids = schemes.map(({ id }) => id);
   const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
+  if (allowEmulation === true) args.push('--allow-emulation');
   if (positions !== undefined) args.push('--positions', String(positions));
   if (modelLayers !== undefined) args.push('--model-layers', String(modelLayers));
-  args.push('--scheme', ...ids.filter((_, i) => i % 2 === 1));
+  args.push('--scheme', ...elsewhere);
   const other = compareElsewhere(terminal.self ?? [], args, terminal);
   try {
-    const own = await run(schemes.filter((_, i) => i % 2 === 0));
+    const own = await runRest();
     return mergeReports([own, await other.report], ids);
   } finally {
     other.stop();

@@ -34,8 +34,15 @@ function printReport(terminal: Terminal, report: DoctorReport): void {
     line(report.coreCopies.length === 1, `${version} ${path}, used by ${usedBy.join(', ')}`);
 
   terminal.print(bold('Schemes'));
-  for (const { id, source, reason } of report.schemes)
+  for (const { id, source, reason, support } of report.schemes) {
     line(reason === null, `${id} ${dim(reason ?? source)}`);
+    for (const answer of support) {
+      if (answer.kind !== 'native')
+        terminal.print(
+          dim(`      ${answer.backend}: ${answer.kind}, ${answer.reasons.join('; ')}`),
+        );
+    }
+  }
 
   terminal.print(bold('Backends'));
   for (const { id, device, reason } of report.backends)

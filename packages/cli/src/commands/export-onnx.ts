@@ -14,9 +14,13 @@ import {
   type Plan,
   type Scheme,
 } from '@lowbit-kv/core';
-import { defaultCapturePath, openCapture } from '@lowbit-kv/harness';
+import {
+  captureGeometry,
+  captureSamples,
+  defaultCapturePath,
+  openCapture,
+} from '@lowbit-kv/harness';
 import { readCalibrations } from '../calibration-file.js';
-import { geometryOf, samplesOf } from '../capture-samples.js';
 import { readGeometry } from '../geometry-option.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
@@ -33,6 +37,7 @@ const FILE_NAMES: Readonly<Record<keyof ExportedGraphs, string>> = {
   encodeKey: 'encode-key',
   encodeValue: 'encode-value',
   keyStatistics: 'key-statistics',
+  valueStatistics: 'value-statistics',
   attention: 'attention',
 };
 
@@ -107,39 +112,43 @@ async function planInputs(
       : resolve(terminal.directory, options.capture);
   const capture = await openCapture(path);
   try {
-    const geometry = geometryOf(capture);
+    const geometry = captureGeometry(capture);
     if (given !== undefined || scheme.calibration.kind !== 'offline' || !scheme.calibrate)
       return { geometry, calibration: given };
     terminal.note(`${scheme.id} is calibrated on the ${capture.tokens} tokens of ${path}`);
     const provenance = { ...capture.provenance, capture: path };
     return {
       geometry,
-      calibration: await createCalibration(scheme, samplesOf(capture), provenance),
+      calibration: await createCalibration(scheme, captureSamples(capture, scheme), provenance),
     };
   } finally {
     await capture.close();
   }
 }
 
-/** Graphs, once for layers that are equal, the plan, the calibration, and a list that says which layer uses which file. */
+/**
+ * Graphs, once for entries of the plan that are equal, the plan, the calibration, and a list that says which layer (and
+ * which of its kv heads) uses which file.
+ */
 function collectFiles(plan: Plan): Map<string, Uint8Array | string> {
   const files = new Map<string, Uint8Array | string>();
   const known = new Map<string, Record<string, string>>();
-  const layers = plan.layers.map((layerPlan) => {
-    const { layer, ...rest } = layerPlan;
+  const layers = plan.layers.map(({ layer, heads, ...rest }, index) => {
+    const whole = rest.key.headNumbers === undefined;
+    const place = whole ? `layer-${layer}` : `layer-${layer}-heads-${heads.join('-')}`;
     const identity = canonicalJson(rest);
     let names = known.get(identity);
     if (names === undefined) {
       names = {};
-      for (const [part, model] of Object.entries(exportOnnx(plan, { layer }))) {
+      for (const [part, model] of Object.entries(exportOnnx(plan, { layer: index }))) {
         if (model === null) continue;
-        const file = `layer-${layer}-${FILE_NAMES[part as keyof ExportedGraphs]}.onnx`;
+        const file = `${place}-${FILE_NAMES[part as keyof ExportedGraphs]}.onnx`;
         names[part] = file;
         files.set(file, model);
       }
       known.set(identity, names);
     }
-    return { layer, ...names };
+    return { layer, heads, ...names };
   });
   const { fingerprint, scheme, calibration } = plan;
   const list = { reportVersion: 1, scheme: scheme.id, plan: fingerprint, layers };

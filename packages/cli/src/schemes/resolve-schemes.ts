@@ -1,69 +1,133 @@
 /**
- * Turns `--scheme` arguments into schemes: a preset id, a package as seen from the user's directory, or a file.
+ * Turns `--scheme` arguments into schemes: a preset id, a package as seen from the user's directory, or a file: a module,
+ * or JSON as `tune` writes it.
  */
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LowbitKvError, type Scheme, schemeFingerprint } from '@lowbit-kv/core';
+import {
+  LowbitKvError,
+  type Scheme,
+  type SchemeSimulation,
+  schemeFingerprint,
+} from '@lowbit-kv/core';
 import { nearest } from '../edit-distance.js';
 import type { Terminal } from '../terminal.js';
-import { BUILTIN_PACKAGES, builtinSchemes, type NamedScheme } from './builtin-schemes.js';
+import {
+  BUILTIN_PACKAGES,
+  builtinCompat,
+  builtinSchemes,
+  type NamedScheme,
+} from './builtin-schemes.js';
 import { locatePackage } from './locate-module.js';
+import { readSchemeFile } from './scheme-file.js';
 import { schemesOfModule } from './schemes-of-module.js';
 
-/** Every preset when nothing is named. Says on stderr what each name led to. Throws SCHEME_NOT_FOUND or SCHEME_INVALID. */
+export interface Resolved {
+  readonly schemes: readonly NamedScheme[];
+  readonly simulations: readonly SchemeSimulation[];
+}
+
+/**
+ * What `names` name, after the whole shelf when `all` is set; without either the presets that are compared by default.
+ * Says on stderr what each name led to. Throws SCHEME_NOT_FOUND or SCHEME_INVALID.
+ */
+export async function resolveNames(
+  names: readonly string[] | undefined,
+  terminal: Terminal,
+  all = false,
+): Promise<Resolved> {
+  if (names === undefined && !all)
+    return { schemes: await builtinSchemes('default'), simulations: [] };
+  const builtin = await builtinSchemes();
+  const schemes: NamedScheme[] = all ? [...builtin] : [];
+  const simulations: SchemeSimulation[] = [];
+  for (const name of names ?? []) {
+    const found = await resolveName(name, builtin, terminal.directory);
+    const entries = [...found.schemes.map(({ scheme }) => scheme), ...found.simulations];
+    const ids = entries.map(({ id }) => id).join(', ');
+    terminal.note(terminal.errColors.dim(`--scheme ${name}: ${ids} (${found.source})`));
+    schemes.push(
+      ...found.schemes.filter((entry) => !schemes.some((other) => isSame(entry, other))),
+    );
+    simulations.push(...found.simulations.filter((entry) => !simulations.includes(entry)));
+  }
+  return { schemes, simulations };
+}
+
+/** As `resolveNames`, where only schemes will do: throws OPTION_INVALID for a simulation. */
 export async function resolveSchemes(
   names: readonly string[] | undefined,
   terminal: Terminal,
-): Promise<NamedScheme[]> {
-  const builtin = await builtinSchemes();
-  if (names === undefined) return builtin;
-  const resolved: NamedScheme[] = [];
-  for (const name of names) {
-    const found = await resolveScheme(name, builtin, terminal.directory);
-    const source = found[0]?.source ?? '';
-    const ids = found.map(({ scheme }) => scheme.id).join(', ');
-    terminal.note(terminal.errColors.dim(`--scheme ${name}: ${ids} (${source})`));
-    resolved.push(...found.filter((entry) => !resolved.some((other) => isSame(entry, other))));
-  }
-  return resolved;
+  all = false,
+): Promise<readonly NamedScheme[]> {
+  const { schemes, simulations } = await resolveNames(names, terminal, all);
+  const [simulation] = simulations;
+  if (simulation === undefined) return schemes;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: 'a simulation stores nothing that could be planned',
+    value: simulation.id,
+    valid: 'schemes',
+    next: 'Compare it with `lowbit-kv compare`, or name a scheme.',
+    where: { field: 'scheme' },
+  });
 }
 
-async function resolveScheme(
+/** Modules, and scheme files in JSON. */
+const FILE = /\.([cm]?[jt]s|json)$/;
+
+interface Found extends Resolved {
+  readonly source: string;
+}
+
+async function resolveName(
   name: string,
   builtin: readonly NamedScheme[],
   directory: string,
-): Promise<NamedScheme[]> {
+): Promise<Found> {
   const registered = builtin.filter(({ scheme }) => scheme.id === name);
-  if (registered.length > 0) return registered;
+  if (registered.length > 0) return foundSchemes(registered);
   if (!looksLikePath(name)) {
     for (const candidate of packageNames(name)) {
       const entry = locatePackage(candidate, directory);
       if (entry !== undefined) return load(entry, candidate);
       // The packages that come with this command need no second installation.
       const own = builtin.filter(({ source }) => source === candidate);
-      if (own.length > 0) return own;
+      if (own.length > 0) return foundSchemes(own);
+      const compat = await builtinCompat(candidate);
+      if (compat !== undefined) return foundIn(compat, candidate);
     }
   }
   const file = [name, `${name}.js`, `${name}.mjs`]
     .map((path) => resolve(directory, path))
-    .find((path) => /\.[cm]?[jt]s$/.test(path) && existsSync(path));
-  if (file !== undefined) return load(file, file);
-  throw notFound(name, builtin);
+    .find((path) => FILE.test(path) && existsSync(path));
+  if (file === undefined) throw notFound(name, builtin);
+  return file.endsWith('.json') ? foundSchemes([await readSchemeFile(file)]) : load(file, file);
+}
+
+function foundSchemes(schemes: readonly NamedScheme[]): Found {
+  return { schemes, simulations: [], source: schemes[0]?.source ?? '' };
+}
+
+function foundIn(exported: Readonly<Record<string, unknown>>, source: string): Found {
+  const { schemes, simulations } = schemesOfModule(exported, source);
+  return { schemes: schemes.map((scheme) => ({ scheme, source })), simulations, source };
 }
 
 /** The packages a name may stand for, in order. */
 function packageNames(name: string): string[] {
-  const exact = /^@[\w.-]+\/[\w.-]+$/.test(name) || name.startsWith('lowbit-kv-scheme-');
+  const exact = /^@[\w.-]+\/[\w./-]+$/.test(name) || name.startsWith('lowbit-kv-scheme-');
   if (exact) return [name];
-  return /^[\w.-]+$/.test(name) ? [`@lowbit-kv/scheme-${name}`, `lowbit-kv-scheme-${name}`] : [];
+  return /^[\w.-]+(\/compat)?$/.test(name)
+    ? [`@lowbit-kv/scheme-${name}`, `lowbit-kv-scheme-${name}`]
+    : [];
 }
 
 function looksLikePath(name: string): boolean {
-  return /^\.{1,2}[/\\]/.test(name) || isAbsolute(name) || /\.[cm]?[jt]s$/.test(name);
+  return /^\.{1,2}[/\\]/.test(name) || isAbsolute(name) || FILE.test(name);
 }
 
-async function load(path: string, source: string): Promise<NamedScheme[]> {
+async function load(path: string, source: string): Promise<Found> {
   let exported: Record<string, unknown>;
   try {
     exported = await import(pathToFileURL(path).href);
@@ -77,7 +141,7 @@ async function load(path: string, source: string): Promise<NamedScheme[]> {
       cause,
     });
   }
-  return schemesOfModule(exported, source).map((scheme) => ({ scheme, source }));
+  return foundIn(exported, source);
 }
 
 function notFound(name: string, builtin: readonly NamedScheme[]): LowbitKvError {

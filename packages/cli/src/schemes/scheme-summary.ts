@@ -3,17 +3,18 @@
  */
 import {
   bitsPerElement,
-  type Calibration,
   createPlan,
   type ElementBits,
   type Geometry,
   LowbitKvError,
+  type Plan,
   paperBitsPerElement,
   type Scheme,
   schemeFingerprint,
   type TensorScheme,
 } from '@lowbit-kv/core';
 import type { NamedScheme } from './builtin-schemes.js';
+import { placeholderCalibration } from './placeholder-calibration.js';
 
 /** The geometry that `schemes` lays blocks out for: one layer, 8 kv heads of 128 channels. */
 export const LISTED_GEOMETRY = {
@@ -82,25 +83,18 @@ export function summarize({ scheme, source }: NamedScheme, geometry: Geometry): 
 
 function measure(scheme: Scheme, geometry: Geometry) {
   try {
-    const calibration = placeholderCalibration(scheme, geometry.layers);
-    const plan = createPlan(scheme, geometry, calibration === null ? {} : { calibration });
-    return { bits: bitsPerElement(plan), refused: null };
+    return { bits: bitsPerElement(planForSizes(scheme, geometry)), refused: null };
   } catch (error) {
     if (!LowbitKvError.is(error)) throw error;
     return { bits: null, refused: error.message };
   }
 }
 
-/** Sizes do not depend on calibrated values, but a plan does not exist without them. */
-function placeholderCalibration(scheme: Scheme, layers: number): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') return null;
-  const thresholds = { outerLow: -2, innerLow: -1, innerHigh: 1, outerHigh: 2 };
-  return {
-    specVersion: 1,
-    scheme: schemeFingerprint(scheme),
-    provenance: { purpose: 'sizes only' },
-    layers: Array.from({ length: layers }, () => ({ key: { thresholds }, value: { thresholds } })),
-  };
+/** A plan whose calibrated values and rotary embedding mean nothing. */
+export function planForSizes(scheme: Scheme, geometry: Geometry): Plan {
+  const complete: Geometry = { rotary: { pairs: 'halves' }, ...geometry };
+  const calibration = placeholderCalibration(scheme, complete);
+  return createPlan(scheme, complete, calibration === null ? {} : { calibration });
 }
 
 function describeTensor(

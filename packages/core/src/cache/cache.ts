@@ -1,12 +1,14 @@
 /**
  * The cache: sequences over a pool of pages. Decides what happens; a backend's store executes it.
  */
-import type { AttentionResult, BlockStore, PageCounts } from '../backend.js';
+import type { AttendSequence, AttentionResult, BlockStore, PageCounts } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checkCount, checkList, checkOptions } from '../options.js';
+import { modelLayers } from '../plan/model-layers.js';
 import type { Plan } from '../plan/plan.js';
 import type { Tensor } from '../tensor.js';
 import { type ExportedBlock, exportBlocks, type MaterializedLayer, materialize } from './export.js';
+import { attendUnits } from './head-slices.js';
 import { PagePool } from './page-pool.js';
 import { Sequence } from './sequence.js';
 import { readSnapshot, writeSnapshot } from './snapshot.js';
@@ -15,7 +17,7 @@ import {
   ATTEND_OPTIONS,
   type AttendOptions,
   attendSequences,
-  checkQuery,
+  checkedJobs,
   layerOf,
   Step,
   type StepEntry,
@@ -55,6 +57,7 @@ export class Cache {
     this.plan = plan;
     this.#host = {
       plan,
+      layers: modelLayers(plan),
       store,
       pools: counts.map((count) => new PagePool(count)),
       ...options,
@@ -81,11 +84,11 @@ export class Cache {
 
   /** One step without attention: K and V of every layer, `[rows, kvHeads, headDim]`. */
   async append(entries: readonly StepEntry[], layers: readonly LayerInput[]): Promise<void> {
-    if (!Array.isArray(layers) || layers.length !== this.plan.layers.length) {
+    if (!Array.isArray(layers) || layers.length !== this.#host.layers.length) {
       throw new LowbitKvError('TENSOR_INVALID', {
         message: 'append needs K and V of every layer',
         value: Array.isArray(layers) ? layers.length : typeof layers,
-        valid: `an array of ${this.plan.layers.length} layers`,
+        valid: `an array of ${this.#host.layers.length} layers`,
         next: 'Pass one { key, value } per layer of the geometry.',
       });
     }
@@ -108,31 +111,28 @@ export class Cache {
     this.#check();
     checkOptions('attend', options, ATTEND_OPTIONS);
     checkList('attend', sequences, 'sequences');
-    const layerPlan = layerOf(this.plan, layer);
+    const modelLayer = layerOf(this.#host.layers, layer);
+    for (const sequence of sequences) this.#own(sequence);
     const view = (state: TensorState) => ({
       spans: state.entries.map(toSpan),
       statistics: state.statistics,
     });
-    const job = attendSequences(
-      sequences.map((sequence, i) => {
-        this.#own(sequence);
-        return {
+    const jobs = checkedJobs(query, modelLayer, ({ plan }) =>
+      attendSequences(
+        sequences.map((sequence, i) => ({
           length: sequence.length,
           queries: options.queries?.[i] ?? 1,
-          key: view(sequence.states[layerPlan.key.class] as TensorState),
-          value: view(sequence.states[layerPlan.value.class] as TensorState),
-        };
-      }),
-      options.queries,
+          key: view(sequence.states[plan.key.class] as TensorState),
+          value: view(sequence.states[plan.value.class] as TensorState),
+        })),
+        options.queries,
+      ),
     );
-    checkQuery(query, layerPlan, job);
-    return this.#host.store.attend({
+    return attendUnits(this.#host.store, modelLayer, query, (unit) => ({
       step: null,
-      layer,
-      query,
-      sequences: job,
+      sequences: jobs.get(unit) as AttendSequence[],
       logSumExp: options.logSumExp ?? false,
-    });
+    }));
   }
 
   /**
@@ -209,7 +209,10 @@ export class Cache {
     this.#sequences.delete(sequence);
   }
 
-  /** Canonical bytes of the packed blocks of one tensor of one layer; unused slots are zero. */
+  /**
+   * Canonical bytes of the packed blocks of one tensor of one layer; unused slots are zero. Where overrides name single
+   * heads, blocks of heads that are stored alike, one group of heads after another.
+   */
   async exportBlocks(
     sequence: Sequence,
     layer: number,
@@ -228,17 +231,22 @@ export class Cache {
       });
     }
     return this.#holding([sequence], () =>
-      exportBlocks(store, layerOf(this.plan, layer)[tensor], layer, states),
+      exportBlocks(store, layerOf(this.#host.layers, layer), tensor, states),
     );
   }
 
-  /** Decoded keys and values of one layer as attention sees them, with the inverse transforms applied: f32. */
+  /**
+   * Decoded keys and values of one layer as attention sees them, with the inverse transforms applied: f32. Tokens that only
+   * some heads still hold (a sliding window drops pages as a whole) are left out.
+   */
   async materialize(sequence: Sequence, layer: number): Promise<MaterializedLayer> {
     this.#check();
     this.#own(sequence).check('materialize');
     const { store } = this.#host;
     const { states } = sequence;
-    return this.#holding([sequence], () => materialize(store, layerOf(this.plan, layer), states));
+    return this.#holding([sequence], () =>
+      materialize(store, layerOf(this.#host.layers, layer), states),
+    );
   }
 
   /** One self-describing container with sequences and their pages; shared pages once. */

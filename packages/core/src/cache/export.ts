@@ -7,12 +7,15 @@ import { decodeTokens } from '../law/decode.js';
 import type { PackedTensorPlan } from '../law/encode.js';
 import { Transforms } from '../law/transforms.js';
 import { canonicalizePage } from '../plan/canonical.js';
-import { type LayerPlan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
+import type { LayerUnit, ModelLayer } from '../plan/model-layers.js';
+import { type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { f32Tensor, type HostTensor } from '../tensor.js';
 import { readPages } from './read-pages.js';
 import type { Entry, TensorState } from './tensor-state.js';
 
 export interface ExportedBlock {
+  /** Kv heads of the model layer in this block: all of them, unless overrides name single heads. */
+  readonly heads: readonly number[];
   /** Position of the first token. */
   readonly position: number;
   readonly validTokens: number;
@@ -21,7 +24,7 @@ export interface ExportedBlock {
 }
 
 export interface MaterializedLayer {
-  /** Position of each token held; rising. */
+  /** Position of each token held by every head; rising. */
   readonly keyPositions: readonly number[];
   readonly valuePositions: readonly number[];
   /** f32 `[tokens, kvHeads, headDim]`. */
@@ -29,45 +32,47 @@ export interface MaterializedLayer {
   readonly value: HostTensor;
 }
 
-/** Packed blocks of one tensor, in order, with everything past the valid tokens zeroed. */
+/** Packed blocks of one tensor of each unit of a layer, in order, with everything past the valid tokens zeroed. */
 export async function exportBlocks(
   store: BlockStore,
-  plan: TensorPlan,
-  layer: number,
+  { units }: ModelLayer,
+  tensor: 'key' | 'value',
   states: readonly TensorState[],
 ): Promise<ExportedBlock[]> {
+  const blocks = await Promise.all(units.map((unit) => blocksOf(store, unit, tensor, states)));
+  return blocks.flat();
+}
+
+async function blocksOf(
+  store: BlockStore,
+  unit: LayerUnit,
+  tensor: 'key' | 'value',
+  states: readonly TensorState[],
+): Promise<ExportedBlock[]> {
+  const plan = unit.plan[tensor];
+  const { heads } = unit.plan;
   const entries = (states[plan.class] as TensorState).entries.filter(
     (entry) => entry.kind === 'packed',
   );
   if (plan.layout === null || entries.length === 0) return [];
   const { layout } = plan;
   const pages = entries.map((entry) => entry.page);
-  const bytes = await readPages(store, plan, layer, 'packed', pages);
-  return entries.map((entry, i) => {
+  const bytes = await readPages(store, unit, tensor, 'packed', pages);
+  return entries.map(({ position, count }, i) => {
     const page = bytes.slice(i * layout.pageBytes, (i + 1) * layout.pageBytes);
-    canonicalizePage(layout, page, entry.count);
-    return { position: entry.position, validTokens: entry.count, bytes: page };
+    canonicalizePage(layout, page, count);
+    return { heads, position, validTokens: count, bytes: page };
   });
 }
 
-/** Decodes every token a sequence holds in one layer. */
+/** Decodes every token that all heads of a layer hold. */
 export async function materialize(
   store: BlockStore,
-  plan: LayerPlan,
+  layer: ModelLayer,
   states: readonly TensorState[],
 ): Promise<MaterializedLayer> {
-  const key = await materializeTensor(
-    store,
-    plan.key,
-    plan.layer,
-    states[plan.key.class] as TensorState,
-  );
-  const value = await materializeTensor(
-    store,
-    plan.value,
-    plan.layer,
-    states[plan.value.class] as TensorState,
-  );
+  const key = await materializeTensor(store, layer, 'key', states);
+  const value = await materializeTensor(store, layer, 'value', states);
   return {
     key: key.tensor,
     keyPositions: key.positions,
@@ -78,10 +83,48 @@ export async function materialize(
 
 async function materializeTensor(
   store: BlockStore,
-  plan: TensorPlan,
-  layer: number,
+  { units, geometry }: ModelLayer,
+  tensor: 'key' | 'value',
+  states: readonly TensorState[],
+): Promise<DecodedTensor> {
+  const parts = await Promise.all(
+    units.map((unit) =>
+      decodeUnit(store, unit, tensor, states[unit.plan[tensor].class] as TensorState),
+    ),
+  );
+  const [first, ...others] = parts as [DecodedTensor, ...DecodedTensor[]];
+  if (others.length === 0) return first;
+  const rows = parts.map(({ positions }) => new Map(positions.map((position, i) => [position, i])));
+  const positions = first.positions.filter((position) => rows.every((row) => row.has(position)));
+  const { kvHeads } = geometry;
+  const dim = first.tensor.shape[2] as number;
+  const values = new Float32Array(positions.length * kvHeads * dim);
+  for (const [u, { plan }] of units.entries()) {
+    const { data } = (parts[u] as DecodedTensor).tensor;
+    const rowOf = rows[u] as Map<number, number>;
+    for (const [token, position] of positions.entries()) {
+      for (const [i, head] of plan.heads.entries()) {
+        const from = ((rowOf.get(position) as number) * plan.heads.length + i) * dim;
+        values.set(data.subarray(from, from + dim), (token * kvHeads + head) * dim);
+      }
+    }
+  }
+  return { tensor: f32Tensor(values, [positions.length, kvHeads, dim]), positions };
+}
+
+interface DecodedTensor {
+  /** f32 `[tokens, heads, headDim]`. */
+  readonly tensor: HostTensor;
+  readonly positions: readonly number[];
+}
+
+async function decodeUnit(
+  store: BlockStore,
+  unit: LayerUnit,
+  tensor: 'key' | 'value',
   state: TensorState,
-) {
+): Promise<DecodedTensor> {
+  const plan = unit.plan[tensor];
   const { heads, headDim } = plan;
   const total = state.entries.reduce((sum, entry) => sum + entry.count, 0);
   const values = new Float32Array(total * heads * headDim);
@@ -89,13 +132,13 @@ async function materializeTensor(
   const statistics =
     state.statistics < 0
       ? null
-      : bitsOf(await readPages(store, plan, layer, 'statistics', [state.statistics]));
+      : bitsOf(await readPages(store, unit, tensor, 'statistics', [state.statistics]));
   const anyPacked = state.entries.some((entry) => entry.kind === 'packed');
   const transforms = anyPacked ? Transforms.of(plan, statistics) : null;
   const vector = new Float64Array(headDim);
   let row = 0;
   for (const entry of state.entries) {
-    const page = await readPages(store, plan, layer, entry.kind, [entry.page]);
+    const page = await readPages(store, unit, tensor, entry.kind, [entry.page]);
     for (let head = 0; head < heads; head++) {
       const tokens = decodeEntry(plan, page, entry, head);
       for (let i = 0; i < entry.count; i++) {

@@ -3,6 +3,7 @@
  */
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
+import type { LayerUnit } from '../plan/model-layers.js';
 import type { TensorPlan } from '../plan/plan.js';
 
 /** Bytes of one page. */
@@ -11,23 +12,22 @@ export function pageBytes(tensor: TensorPlan, kind: PageKind): number {
   return kind === 'window' ? tensor.windowPageBytes : tensor.statisticsPageBytes;
 }
 
-/** Canonical bytes of whole pages of one tensor. Throws BACKEND_FAILED when the store gives another number of bytes. */
+/** Canonical bytes of whole pages. Throws BACKEND_FAILED when the store gives another number of bytes. */
 export async function readPages(
   store: BlockStore,
-  plan: TensorPlan,
-  layer: number,
+  { index, plan }: LayerUnit,
+  tensor: 'key' | 'value',
   kind: PageKind,
   pages: readonly number[],
 ): Promise<Uint8Array> {
-  const { tensor } = plan;
-  const bytes = await store.readPages({ layer, tensor, kind, pages });
-  const expected = pages.length * pageBytes(plan, kind);
+  const bytes = await store.readPages({ layer: index, tensor, kind, pages });
+  const expected = pages.length * pageBytes(plan[tensor], kind);
   if (bytes.length === expected) return bytes;
   throw new LowbitKvError('BACKEND_FAILED', {
     message: `the backend gave ${kind} pages of the wrong size`,
     value: bytes.length,
     valid: `${expected} bytes`,
     next: 'Report it to the authors of the backend.',
-    where: { tensor, layer },
+    where: { tensor, layer: plan.layer },
   });
 }

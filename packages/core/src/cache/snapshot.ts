@@ -9,6 +9,7 @@ import { LowbitKvError } from '../errors.js';
 import { checksum } from '../fingerprint.js';
 import type { PackedTensorPlan } from '../law/encode.js';
 import { canonicalizePage } from '../plan/canonical.js';
+import type { LayerUnit } from '../plan/model-layers.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { validatePage } from '../plan/validate-page.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
@@ -110,11 +111,11 @@ export async function writeSnapshot(
     statistics: pages.statistics.length,
   }));
   const chunks: Uint8Array[] = [];
-  await eachTensor(plan, async (tensor, layer) => {
+  await eachTensor(plan, async (tensor, unit) => {
     const { pages, slots } = classes[tensor.class] as Renumbering;
     for (const kind of KINDS) {
       if (pages[kind].length === 0) continue;
-      const bytes = await readPages(store, tensor, layer, kind, pages[kind]);
+      const bytes = await readPages(store, unit, tensor.tensor, kind, pages[kind]);
       const size = pageBytes(tensor, kind);
       for (const [i] of pages[kind].entries()) {
         const page = bytes.subarray(i * size, (i + 1) * size);
@@ -203,13 +204,13 @@ export async function readSnapshot(
   }
   try {
     let at = 0;
-    await eachTensor(plan, async (tensor, layer) => {
+    await eachTensor(plan, async (tensor, unit) => {
       for (const kind of KINDS) {
         const pages = (taken[tensor.class] as Record<PageKind, number[]>)[kind];
         if (pages.length === 0) continue;
         const size = pages.length * pageBytes(tensor, kind);
         await store.writePages(
-          { layer, tensor: tensor.tensor, kind, pages },
+          { layer: unit.index, tensor: tensor.tensor, kind, pages },
           payload.subarray(at, at + size),
         );
         at += size;
@@ -412,11 +413,11 @@ function pageCount(counts: Header['pages'][number], kind: PageKind): number {
 
 async function eachTensor(
   plan: Plan,
-  act: (tensor: TensorPlan, layer: number) => Promise<void>,
+  act: (tensor: TensorPlan, unit: LayerUnit) => Promise<void>,
 ): Promise<void> {
-  for (const layer of plan.layers) {
-    await act(layer.key, layer.layer);
-    await act(layer.value, layer.layer);
+  for (const [index, unit] of plan.layers.entries()) {
+    await act(unit.key, { index, plan: unit });
+    await act(unit.value, { index, plan: unit });
   }
 }
 

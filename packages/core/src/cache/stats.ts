@@ -3,6 +3,7 @@
  */
 import type { BlockStore } from '../backend.js';
 import { usedRanges } from '../plan/canonical.js';
+import type { LayerUnit } from '../plan/model-layers.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import type { PagePool } from './page-pool.js';
 import { readPages } from './read-pages.js';
@@ -34,6 +35,7 @@ export interface SequenceStats {
 
 export interface TensorCounts {
   readonly tensor: 'key' | 'value';
+  /** Of the model: those with heads that are stored like this. */
   readonly layers: readonly number[];
   readonly sinks: number;
   readonly packed: number;
@@ -57,8 +59,8 @@ export async function collectStats(
   const sum = { codes: 0, parameters: 0, outliers: 0, windows: 0, statistics: 0 };
   let live = 0;
   const reads: Promise<void>[] = [];
-  for (const layer of plan.layers) {
-    for (const tensor of [layer.key, layer.value]) {
+  for (const [index, unit] of plan.layers.entries()) {
+    for (const tensor of [unit.key, unit.value]) {
       const pool = pools[tensor.class] as PagePool;
       const states = sequences.map((sequence) => sequence.states[tensor.class] as TensorState);
       live +=
@@ -67,7 +69,7 @@ export async function collectStats(
         pool.used('statistics') * tensor.statisticsPageBytes;
       sum.statistics += pool.used('statistics') * tensor.statisticsPageBytes;
       sum.windows += windowBytes(tensor, states);
-      reads.push(addPacked(store, tensor, layer.layer, states, sum));
+      reads.push(addPacked(store, { index, plan: unit }, tensor, states, sum));
     }
   }
   const allocated = store.allocatedBytes;
@@ -122,8 +124,8 @@ function windowBytes(tensor: TensorPlan, states: readonly TensorState[]): number
 
 async function addPacked(
   store: BlockStore,
+  unit: LayerUnit,
   tensor: TensorPlan,
-  layer: number,
   states: readonly TensorState[],
   sum: { codes: number; parameters: number; outliers: number },
 ): Promise<void> {
@@ -139,7 +141,7 @@ async function addPacked(
   const pages = [...valid.keys()];
   const size = layout.sparse === null ? 0 : layout.pageBytes;
   const bytes =
-    size === 0 ? new Uint8Array(0) : await readPages(store, tensor, layer, 'packed', pages);
+    size === 0 ? new Uint8Array(0) : await readPages(store, unit, tensor.tensor, 'packed', pages);
   for (const [i, tokens] of [...valid.values()].entries()) {
     const page = bytes.subarray(i * size, (i + 1) * size);
     for (const { part, first, end } of usedRanges(layout, page, tokens)) sum[part] += end - first;

@@ -9,10 +9,13 @@ import type {
   TensorWork,
 } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
+import type { LayerGeometry } from '../geometry.js';
 import { checkCount, checkOptions } from '../options.js';
-import type { LayerPlan, Plan } from '../plan/plan.js';
+import type { LayerUnit, ModelLayer } from '../plan/model-layers.js';
+import type { Plan } from '../plan/plan.js';
 import { checkTensor, isHostTensor, type Tensor } from '../tensor.js';
 import { checkedBits } from './finite.js';
+import { attendUnits, kvHeadsOf } from './head-slices.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import { planStep, type StepPlan, type WorkList } from './plan-step.js';
 import type { Sequence } from './sequence.js';
@@ -33,6 +36,7 @@ export interface AttendOptions {
 /** What a step needs of its cache. */
 export interface StepHost {
   readonly plan: Plan;
+  readonly layers: readonly ModelLayer[];
   readonly store: BlockStore;
   readonly pools: readonly PagePool[];
   readonly rollback: number;
@@ -49,7 +53,8 @@ export class Step {
   readonly #plans: StepPlan[][] = [];
   readonly #work: TensorWork[] = [];
   readonly #reservations: Reservation[] = [];
-  readonly #inputs: ({ key: Tensor; value: Tensor } | undefined)[] = [];
+  /** By layer of the model: what each of its units was given. */
+  readonly #inputs: (Map<LayerUnit, { key: Tensor; value: Tensor }> | undefined)[] = [];
   readonly #rows: { sequence: number; position: number; count: number }[] = [];
   readonly #newTokens: number;
   readonly #number: number;
@@ -135,27 +140,35 @@ export class Step {
   append(layer: number, key: Tensor, value: Tensor): void {
     this.#requireOpen('append');
     try {
-      const layerPlan = this.#layer(layer);
+      const modelLayer = layerOf(this.#host.layers, layer);
       if (this.#inputs[layer] !== undefined)
         this.#refuse('append was called twice for a layer', layer, 'each layer once');
-      const { kvHeads, keyHeadDim, valueHeadDim } = layerPlan.geometry;
+      const { kvHeads, keyHeadDim, valueHeadDim } = modelLayer.geometry;
       checkTensor('key', key, [this.#newTokens, kvHeads, keyHeadDim], layer);
       checkTensor('value', value, [this.#newTokens, kvHeads, valueHeadDim], layer);
-      const input = {
+      const stored = {
         key: this.#toStored('key', key, layer),
         value: this.#toStored('value', value, layer),
       };
-      this.#host.store.append({
-        step: this.#number,
-        layer,
-        ...input,
-        work: {
-          key: this.#workOf(layerPlan.key.class),
-          value: this.#workOf(layerPlan.value.class),
-        },
-        rows: this.#rows,
-      });
-      this.#inputs[layer] = input;
+      const inputs = new Map<LayerUnit, { key: Tensor; value: Tensor }>();
+      for (const unit of modelLayer.units) {
+        const input = {
+          key: kvHeadsOf(modelLayer, unit, stored.key),
+          value: kvHeadsOf(modelLayer, unit, stored.value),
+        };
+        this.#host.store.append({
+          step: this.#number,
+          layer: unit.index,
+          ...input,
+          work: {
+            key: this.#workOf(unit.plan.key.class),
+            value: this.#workOf(unit.plan.value.class),
+          },
+          rows: this.#rows,
+        });
+        inputs.set(unit, input);
+      }
+      this.#inputs[layer] = inputs;
     } catch (error) {
       this.abandon();
       throw error;
@@ -169,29 +182,31 @@ export class Step {
   attend(layer: number, query: Tensor, options: AttendOptions = {}): AttentionResult {
     this.#requireOpen('attend');
     checkOptions('attend', options, ATTEND_OPTIONS);
-    const layerPlan = this.#layer(layer);
-    const input = this.#inputs[layer];
-    if (input === undefined && this.#newTokens > 0) {
+    const modelLayer = layerOf(this.#host.layers, layer);
+    const inputs = this.#inputs[layer];
+    if (inputs === undefined && this.#newTokens > 0) {
       this.#refuse('attend was called before append of the same layer', layer, 'append first');
     }
-    const sequences = attendSequences(
-      this.#entries.map(({ sequence, tokens }, i) => ({
-        length: sequence.length + tokens,
-        queries: options.queries?.[i] ?? tokens,
-        key: this.#viewOf(layerPlan.key.class, i),
-        value: this.#viewOf(layerPlan.value.class, i),
-      })),
-      options.queries,
-    );
-    checkQuery(query, layerPlan, sequences);
+    const sequencesOf = (unit: LayerUnit) =>
+      attendSequences(
+        this.#entries.map(({ sequence, tokens }, i) => ({
+          length: sequence.length + tokens,
+          queries: options.queries?.[i] ?? tokens,
+          key: this.#viewOf(unit.plan.key.class, i),
+          value: this.#viewOf(unit.plan.value.class, i),
+        })),
+        options.queries,
+      );
+    const jobs = checkedJobs(query, modelLayer, sequencesOf);
     try {
-      return this.#host.store.attend({
-        step: this.#number,
-        layer,
-        query,
-        ...(input === undefined ? {} : { input }),
-        sequences,
-        logSumExp: options.logSumExp ?? false,
+      return attendUnits(this.#host.store, modelLayer, query, (unit) => {
+        const input = inputs?.get(unit);
+        return {
+          step: this.#number,
+          ...(input === undefined ? {} : { input }),
+          sequences: jobs.get(unit) as AttendSequence[],
+          logSumExp: options.logSumExp ?? false,
+        };
       });
     } catch (error) {
       this.abandon();
@@ -205,7 +220,7 @@ export class Step {
     const missing =
       this.#newTokens === 0
         ? []
-        : this.#host.plan.layers.filter((l) => this.#inputs[l.layer] === undefined);
+        : this.#host.layers.filter((l) => this.#inputs[l.layer] === undefined);
     if (missing.length > 0) {
       const list = missing.map((l) => l.layer).join(', ');
       this.#refuse(
@@ -264,10 +279,6 @@ export class Step {
     return ((this.#plans[index] as StepPlan[])[entry] as StepPlan).view;
   }
 
-  #layer(layer: number): LayerPlan {
-    return layerOf(this.#host.plan, layer);
-  }
-
   #requireOpen(action: string): void {
     this.#host.check();
     if (this.#state === 'open') return;
@@ -284,14 +295,14 @@ export class Step {
   }
 }
 
-/** The plan of a layer. Throws TENSOR_INVALID for a layer that does not exist. */
-export function layerOf(plan: Plan, layer: number): LayerPlan {
-  const found = plan.layers[layer];
+/** Throws TENSOR_INVALID for a layer that does not exist. */
+export function layerOf(layers: readonly ModelLayer[], layer: number): ModelLayer {
+  const found = layers[layer];
   if (found !== undefined) return found;
   throw new LowbitKvError('TENSOR_INVALID', {
     message: 'no such layer',
     value: layer,
-    valid: `0 to ${plan.layers.length - 1}`,
+    valid: `0 to ${layers.length - 1}`,
     next: 'Use the layer numbers of the geometry.',
   });
 }
@@ -329,26 +340,26 @@ export function attendSequences(
   });
 }
 
-/** Checks the shape of Q against the number of queries, and that what they see is still held. */
-export function checkQuery(
+/** What each unit of a layer attends over, with the shape of Q checked, and that what its queries see is still held. */
+export function checkedJobs(
   query: Tensor,
-  layer: LayerPlan,
-  sequences: readonly AttendSequence[],
-): void {
-  for (const [i, sequence] of sequences.entries())
-    checkVisible(layer.geometry.slidingWindow, sequence, i);
-  const total = sequences.reduce((sum, sequence) => sum + sequence.queries, 0);
-  checkTensor(
-    'query',
-    query,
-    [total, layer.geometry.queryHeads, layer.geometry.keyHeadDim],
-    layer.layer,
-  );
+  { layer, geometry, units }: ModelLayer,
+  sequencesOf: (unit: LayerUnit) => AttendSequence[],
+): Map<LayerUnit, AttendSequence[]> {
+  const jobs = new Map(units.map((unit) => [unit, sequencesOf(unit)]));
+  let total = 0;
+  for (const sequences of jobs.values()) {
+    for (const [i, sequence] of sequences.entries())
+      checkVisible(geometry.slidingWindow, sequence, i);
+    total = sequences.reduce((sum, sequence) => sum + sequence.queries, 0);
+  }
+  checkTensor('query', query, [total, geometry.queryHeads, geometry.keyHeadDim], layer);
+  return jobs;
 }
 
 /** A sliding window evicts what the next query cannot see; queries further back may see more than is left. */
 function checkVisible(
-  window: LayerPlan['geometry']['slidingWindow'],
+  window: LayerGeometry['slidingWindow'],
   { key, value, length, queries }: AttendSequence,
   index: number,
 ): void {

@@ -5,6 +5,8 @@
 import type { Geometry } from '../geometry.js';
 import { createPlan, type Plan } from '../plan/plan.js';
 import type { QuantizedTensorScheme, SchemeOverride, TensorScheme } from '../scheme.js';
+import { sharedExponentCodec, withSharedExponent } from '../testing/inline-codec.js';
+import { levelTable } from '../testing/inline-codes.js';
 import {
   asymmetric,
   bands,
@@ -12,10 +14,13 @@ import {
   hybrid,
   inlineCalibration,
   inlineScheme,
-  levelTable,
   type SchemeParts,
   symmetric,
 } from '../testing/inline-schemes.js';
+import { calibratedParts } from './calibrated-transform-plans.js';
+import { codeParts, SHORT_SCALES, SPARSE } from './code-plans.js';
+import { PRE_ROPE, preRopeParts } from './pre-rope-plans.js';
+import { CHAINED, type TransformParts, transformParts } from './transform-plans.js';
 
 export interface ContractPlan {
   readonly name: string;
@@ -31,8 +36,6 @@ const GEOMETRY: Geometry = {
 };
 const BLOCK_TOKENS = 64;
 const F16: TensorScheme = { bits: 16 };
-
-const MEAN = { kind: 'channelMean', scope: 'sequence', statisticsTokens: 24 } as const;
 
 /** Sinks, windows and both axes at once; packs before attention. */
 const MIXED: SchemeParts = {
@@ -58,6 +61,17 @@ const SCALED: SchemeParts = {
   sinks: 3,
 };
 
+/** Groups of a codec along tokens, and vectors of another. */
+const CODED: SchemeParts = {
+  key: channelScaled(
+    withSharedExponent({ along: 'tokens', size: 24 }, 24, { recent: 8, flush: 24 }),
+    32,
+  ),
+  value: withSharedExponent({ along: 'vector', scope: 'head' }, 64, { recent: 16, flush: 4 }),
+  sinks: 3,
+  codecs: [sharedExponentCodec(24), sharedExponentCodec(64)],
+};
+
 function planOf(
   name: string,
   parts: SchemeParts,
@@ -67,12 +81,16 @@ function planOf(
   const geometry = { ...GEOMETRY, ...change };
   const plain = inlineScheme(parts);
   const scheme = overrides === undefined ? plain : { ...plain, overrides };
-  const calibration = inlineCalibration(scheme, geometry.layers);
+  const calibration = inlineCalibration(scheme, geometry);
   const plan = createPlan(scheme, geometry, {
     blockTokens: BLOCK_TOKENS,
     ...(calibration === undefined ? {} : { calibration }),
   });
   return { name, plan };
+}
+
+function namedPlan({ name, change, ...parts }: TransformParts): ContractPlan {
+  return planOf(name, parts, change);
 }
 
 /** Plans whose sequences live through everything that a cache does: the life cycle checks. */
@@ -82,6 +100,14 @@ export function lifeCyclePlans(): ContractPlan[] {
     planOf('sinks, windows and hybrid groups', MIXED),
     planOf('outlier bands', BANDED),
     planOf('channel scale of keys', SCALED),
+    planOf('chains of transforms', CHAINED),
+    namedPlan(PRE_ROPE),
+    planOf('groups of a codec', CODED),
+    planOf('a head of its own', AFFINE, { queryHeads: 6, kvHeads: 3 }, [
+      { layers: [0], heads: [1], key: symmetric(8, 'full', 'channels', 32), value: F16 },
+    ]),
+    planOf('short scales and tables', SHORT_SCALES),
+    planOf('top outliers', SPARSE),
   ];
 }
 
@@ -99,6 +125,15 @@ export function pointerPlans(): ContractPlan[] {
       value: symmetric(3, 'signmag', 'tokens', 32),
     }),
     planOf('pointer data, f16', { key: F16, value: F16 }),
+    planOf(
+      'pointer data, heads of their own',
+      { key: asymmetric(2, 'tokens', 32), value: asymmetric(2, 'channels', 32, window), sinks: 2 },
+      { queryHeads: 6, kvHeads: 3 },
+      [
+        { layers: [0], heads: [2], key: F16 },
+        { layers: [0], heads: [0, 2], value: symmetric(3, 'signmag', 'tokens', 32) },
+      ],
+    ),
   ];
 }
 
@@ -106,9 +141,14 @@ export function allPlans(): ContractPlan[] {
   return [
     ...quantizerPlans(),
     ...bandPlans(),
+    codecPlan(),
     ...lifeCyclePlans(),
     ...windowPlans(),
+    ...[...codeParts(), ...transformParts(), ...calibratedParts(), ...preRopeParts()].map(
+      namedPlan,
+    ),
     ...geometryPlans(),
+    ...headPlans(),
   ];
 }
 
@@ -154,30 +194,46 @@ function bandPlans(): ContractPlan[] {
   );
 }
 
+function codecPlan(): ContractPlan {
+  return planOf('a codec along channels, values in f16', {
+    key: withSharedExponent({ along: 'channels', size: 16 }, 16),
+    value: F16,
+    codecs: [sharedExponentCodec(16)],
+  });
+}
+
 function windowPlans(): ContractPlan[] {
   return [
     planOf('nothing packed', { key: F16, value: F16 }),
     planOf('keys only', { key: asymmetric(4, 'tokens', 32), value: F16 }),
     planOf('values only', { key: F16, value: symmetric(3, 'full', 'channels', 32) }),
-    planOf('channel scale below its least spread', {
-      key: channelScaled(asymmetric(4, 'tokens', 16), 24, 100),
-      value: asymmetric(4, 'tokens', 16),
-    }),
-    planOf('channel means and rotations of keys and values', {
-      key: { ...asymmetric(3, 'tokens', 16), transforms: [MEAN, { kind: 'hadamard' }] },
-      value: {
-        ...symmetric(4, 'signmag', 'channels', 32, { recent: 8, flush: 4 }),
-        transforms: [{ kind: 'hadamard' }],
-      },
-      sinks: 2,
-    }),
-    planOf('channel means of values', {
-      key: asymmetric(4, 'channels', 32),
-      value: { ...asymmetric(2, 'channels', 32), transforms: [MEAN] },
-    }),
     planOf('layers that stay f16', AFFINE, { layers: 3 }, [
       { layers: [0], key: F16 },
       { layers: [-1], key: asymmetric(8, 'tokens', 32), value: F16 },
+    ]),
+  ];
+}
+
+/** Heads of one layer stored in different ways: not neighbours, at different moments, and with values of their own. */
+function headPlans(): ContractPlan[] {
+  const geometry = { queryHeads: 8, kvHeads: 4 };
+  return [
+    planOf('heads of their own', MIXED, { ...geometry, layers: 2 }, [
+      { layers: [0], heads: [1, 3], key: asymmetric(4, 'tokens', 16) },
+      { layers: [0], heads: [3], value: F16 },
+      { layers: [-1], heads: [0], key: F16, value: F16 },
+    ]),
+    planOf(
+      'heads of their own behind a sliding window, packed after attention',
+      AFFINE,
+      { ...geometry, slidingWindow: { size: 37, sinks: 2 } },
+      [
+        { layers: [0], heads: [2], key: F16 },
+        { layers: [0], heads: [0, 1], value: symmetric(8, 'full', 'channels', 32) },
+      ],
+    ),
+    planOf('heads of their own, statistics of the sequence', SCALED, geometry, [
+      { layers: [0], heads: [3, 1], value: asymmetric(8, 'channels', 32) },
     ]),
   ];
 }

@@ -3,6 +3,7 @@
  */
 import type { Cache } from '../cache/cache.js';
 import type { Sequence } from '../cache/sequence.js';
+import { modelLayers } from '../plan/model-layers.js';
 import { ensureEqual, ensureSame } from './check.js';
 
 export interface Contents {
@@ -13,13 +14,13 @@ export interface Contents {
 
 export async function contents(cache: Cache, sequence: Sequence): Promise<Contents> {
   const parts: { name: string; data: ArrayLike<number> }[] = [];
-  for (const { layer } of cache.plan.layers) {
+  for (const { layer } of modelLayers(cache.plan)) {
     const { key, value } = await cache.materialize(sequence, layer);
     parts.push({ name: `keys of layer ${layer}`, data: key.data });
     parts.push({ name: `values of layer ${layer}`, data: value.data });
     for (const tensor of ['key', 'value'] as const) {
       for (const block of await cache.exportBlocks(sequence, layer, tensor)) {
-        const name = `${tensor} block at ${block.position} of layer ${layer}, ${block.validTokens} tokens`;
+        const name = `${tensor} block at ${block.position} of heads ${block.heads} of layer ${layer}, ${block.validTokens} tokens`;
         parts.push({ name, data: block.bytes });
       }
     }

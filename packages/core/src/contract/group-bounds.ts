@@ -1,31 +1,15 @@
 /**
- * How far a decoded element may lie from the original, from nothing but the width of the codes and the values of its group:
- * an upper bound for every group quantizer without transforms and outliers.
+ * How far a decoded element may lie from the original, from nothing but the code set, the type of the scale and the values
+ * of its group: an upper bound for every group quantizer without transforms, outlier bands and codecs.
  */
 import type { TensorPlan } from '../plan/plan.js';
-import type { QuantizedTensorScheme } from '../scheme.js';
-
-/** A scale below the smallest normal f16 is raised to it. */
-const SMALLEST_SCALE = 2 ** -14;
+import type { ParameterType, QuantizedTensorScheme } from '../scheme.js';
 
 /** The scheme of a tensor for which `errorBounds` holds, else null. */
 export function boundedScheme({ scheme }: TensorPlan): QuantizedTensorScheme | null {
-  if (scheme.bits === 16 || scheme.outliers !== undefined) return null;
-  if ((scheme.transforms?.length ?? 0) > 0 || typeof scheme.quantizer.codes === 'object')
-    return null;
-  if (scheme.quantizer.codes === 'midRise') return null;
-  return Object.values(scheme.parameters).every((type) => type === 'f16') ? scheme : null;
-}
-
-/** Number of the group of element `i` of a packed run `[tokens, heads, headDim]` that begins at a group edge. */
-export function groupOf(plan: TensorPlan, scheme: QuantizedTensorScheme, i: number): number {
-  const width = plan.heads * plan.headDim;
-  const token = Math.floor(i / width);
-  const { groups } = scheme;
-  if (groups.along === 'tokens') return Math.floor(token / groups.size) * width + (i % width);
-  if (groups.along === 'channels') return Math.floor(i / groups.size);
-  if (groups.along === 'vector' && groups.scope === 'head') return Math.floor(i / plan.headDim);
-  return token;
+  if (scheme.bits === 16 || scheme.outliers?.kind === 'bands') return null;
+  if ((scheme.transforms?.length ?? 0) > 0) return null;
+  return scheme.quantizer.mode === 'codec' ? null : scheme;
 }
 
 /** Largest allowed error of each element of a packed run that begins at a group edge. */
@@ -34,41 +18,144 @@ export function errorBounds(
   scheme: QuantizedTensorScheme,
   original: Float32Array,
 ): Float64Array {
-  const ranges = new Map<number, { low: number; high: number }>();
+  const outliers = topElements(plan, scheme, original);
+  const groups = new Map<number, GroupValues>();
   for (const [i, value] of original.entries()) {
-    const group = groupOf(plan, scheme, i);
-    const range = ranges.get(group);
-    if (range === undefined) ranges.set(group, { low: value, high: value });
-    else {
-      range.low = Math.min(range.low, value);
-      range.high = Math.max(range.high, value);
-    }
+    if (outliers.has(i)) continue;
+    const number = groupOf(plan, scheme, i);
+    const group = groups.get(number) ?? { low: value, high: value, squares: 0, count: 0 };
+    groups.set(number, {
+      low: Math.min(group.low, value),
+      high: Math.max(group.high, value),
+      squares: group.squares + value * value,
+      count: group.count + 1,
+    });
   }
-  return Float64Array.from(original, (_, i) => {
-    const { low, high } = ranges.get(groupOf(plan, scheme, i)) as { low: number; high: number };
-    return boundOf(scheme, low, high);
-  });
-}
-
-function boundOf({ bits, quantizer }: QuantizedTensorScheme, low: number, high: number): number {
-  const largest = Math.max(Math.abs(low), Math.abs(high));
-  if (quantizer.mode === 'asymmetric') return stepBound((high - low) / (2 ** bits - 1), bits, 0.5);
-  const symmetric =
-    quantizer.codes === 'signmag'
-      ? stepBound(largest / (2 ** (bits - 1) - 1), bits, 0.5)
-      : // The value opposite to the most negative code is clipped by one step.
-        stepBound(largest / 2 ** (bits - 1), bits, 1);
-  if (quantizer.mode !== 'hybrid') return symmetric;
-  const { asymmetricBits } = quantizer;
-  return Math.max(
-    symmetric,
-    stepBound((high - low) / (2 ** asymmetricBits - 1), asymmetricBits, 0.5),
+  const bounds = new Map([...groups].map(([number, group]) => [number, boundOf(scheme, group)]));
+  return Float64Array.from(original, (value, i) =>
+    // f16 holds f16.
+    outliers.has(i) ? 0 : (bounds.get(groupOf(plan, scheme, i)) as Bound)(value),
   );
 }
 
-/** `steps` steps, and what rounding the scale to f16 adds over all codes. */
-function stepBound(step: number, bits: number, steps: number): number {
-  if (step === 0) return 0;
-  const scale = Math.max(step, SMALLEST_SCALE);
-  return scale * (steps + 2 ** bits * 2 ** -11 + 2 ** -10);
+/** Number of the group of element `i` of a packed run `[tokens, heads, headDim]` that begins at a group edge. */
+function groupOf(plan: TensorPlan, { groups }: QuantizedTensorScheme, i: number): number {
+  const width = plan.heads * plan.headDim;
+  const token = Math.floor(i / width);
+  if (groups.along === 'tokens') return Math.floor(token / groups.size) * width + (i % width);
+  if (groups.along === 'channels') return Math.floor(i / groups.size);
+  if (groups.along === 'vector' && groups.scope === 'head') return Math.floor(i / plan.headDim);
+  return token;
+}
+
+/** Elements that are top outliers. */
+function topElements(
+  { headDim }: TensorPlan,
+  { outliers }: QuantizedTensorScheme,
+  original: Float32Array,
+): ReadonlySet<number> {
+  const found = new Set<number>();
+  if (outliers?.kind !== 'top') return found;
+  for (let first = 0; first < original.length; first += headDim) {
+    const token = Array.from({ length: headDim }, (_, channel) => first + channel);
+    const magnitude = (i: number) => Math.abs(original[i] as number);
+    token.sort((a, b) => magnitude(b) - magnitude(a) || a - b);
+    for (const i of token.slice(0, outliers.count)) found.add(i);
+  }
+  return found;
+}
+
+/** Relative error of the few roundings of f32 arithmetic. */
+const ROUNDINGS = 2 ** -20;
+
+interface GroupValues {
+  readonly low: number;
+  readonly high: number;
+  readonly squares: number;
+  readonly count: number;
+}
+
+/** The bound of each value of a group. */
+type Bound = (value: number) => number;
+
+function boundOf(
+  { bits, quantizer, parameters }: QuantizedTensorScheme,
+  group: GroupValues,
+): Bound {
+  const { low, high } = group;
+  const type = parameters.scale ?? null;
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  const { mode, codes } = quantizer;
+  const half = 2 ** (bits - 1);
+  const offset = (levels: readonly number[]): Bound => {
+    const bound = levelBound(levels, scaleRange(type, (high - low) / (levels.at(-1) as number)));
+    return (value) => bound(value - low) + largest * ROUNDINGS;
+  };
+  if (typeof codes === 'object') {
+    const levels = codes.levels as readonly number[];
+    if (mode === 'asymmetric') return offset(levels);
+    const root = Math.sqrt(group.squares / group.count);
+    const ideal =
+      codes.scaledBy === 'rootMeanSquare' ? root : largest / Math.max(...levels.map(Math.abs));
+    return levelBound(levels, scaleRange(type, ideal));
+  }
+  if (mode === 'asymmetric') return offset(integers(0, 2 ** bits - 1));
+  const top = codes === 'signmag' ? half - 1 : half;
+  // The scale of `fullSigned` has either sign: what is opposite to the most negative code is clipped.
+  const symmetric = levelBound(integers(1 - half, half - 1), scaleRange(type, largest / top));
+  if (mode !== 'hybrid') return symmetric;
+  const asymmetric = offset(integers(0, 2 ** quantizer.asymmetricBits - 1));
+  return (value) => Math.max(symmetric(value), asymmetric(value));
+}
+
+function integers(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}
+
+/** Smallest and largest scale that may be stored for an ideal one. */
+interface ScaleRange {
+  readonly least: number;
+  readonly most: number;
+}
+
+const EXACT: ScaleRange = { least: 1, most: 1 };
+
+/** Relative error, what numbers near 0 are apart, smallest and largest number of a type of scale. */
+const ROUNDING: Readonly<Record<ParameterType, readonly [number, number, number, number]>> = {
+  f16: [2 ** -11, 2 ** -25, 2 ** -14, 65504],
+  f32: [2 ** -22, 0, 2 ** -126, Number.POSITIVE_INFINITY],
+  e4m3: [2 ** -4, 2 ** -10, 2 ** -9, 448],
+  // The ratio of two numbers and that of their powers of two differ by less than a factor of two.
+  e8m0: [1, 0, 2 ** -126, 2 ** 127],
+};
+
+function scaleRange(type: ParameterType | null, ideal: number): ScaleRange {
+  if (type === null) return EXACT;
+  if (ideal === 0) return { least: 0, most: 0 };
+  const [relative, absolute, smallest, largest] = ROUNDING[type];
+  const error = Math.max(ideal * relative, absolute) + ideal * ROUNDINGS;
+  const least = type === 'e8m0' ? ideal / 2 : ideal - error;
+  return {
+    least: Math.min(Math.max(least, 0), largest),
+    most: Math.max(ideal + error, smallest),
+  };
+}
+
+/** Half of the widest cell between levels that a value can fall into, and what lies beyond the ends. */
+function levelBound(levels: readonly number[], { least, most }: ScaleRange): Bound {
+  const [lowest, highest] = [levels[0] as number, levels.at(-1) as number];
+  const bottom = Math.max(lowest * least, lowest * most);
+  const top = Math.min(highest * least, highest * most);
+  return (value) => {
+    // 0 / 0 is where it was.
+    const places = most === 0 ? [0, 0] : [value / most, value === 0 ? 0 : value / least];
+    const [from, to] = [Math.min(...places), Math.max(...places)];
+    let widest = 0;
+    for (let i = 1; i < levels.length; i++) {
+      const [below, above] = [levels[i - 1] as number, levels[i] as number];
+      if (below <= to && above >= from) widest = Math.max(widest, above - below);
+    }
+    const clipped = Math.max(value - top, bottom - value, 0);
+    return Math.max((widest / 2) * most, clipped) + Math.abs(value) * ROUNDINGS;
+  };
 }

@@ -3,6 +3,7 @@
  * abandoned steps and refused input.
  */
 import type { Cache } from '../cache/cache.js';
+import { type ModelLayer, modelLayers } from '../plan/model-layers.js';
 import { f16Tensor, type HostTensor } from '../tensor.js';
 import { lcgNormal } from '../testing/normal.js';
 import { ensure, ensureEqual, ensureRefused } from './check.js';
@@ -105,7 +106,7 @@ async function nonFinite(twin: Twin): Promise<void> {
   const { live } = (await cache.stats()).bytes;
   for (const [name, bits] of Object.entries(NON_FINITE)) {
     for (const tensor of ['key', 'value'] as const) {
-      const layers = cache.plan.layers.map((_, layer) => input(cache, layer, 40, 900));
+      const layers = modelLayers(cache.plan).map(({ layer }) => input(cache, layer, 40, 900));
       const data = (layers.at(-1)?.[tensor].data ?? new Uint16Array()) as Uint16Array;
       data[data.length >> 1] = bits;
       const append = () => cache.append([{ sequence: pair.subject, tokens: 40 }], layers);
@@ -122,7 +123,7 @@ async function abandoned(twin: Twin): Promise<void> {
   const pair = await grown(twin, [70]);
   const before = await contents(twin.subject, pair.subject);
   const step = twin.subject.step([{ sequence: pair.subject, tokens: 40 }]);
-  for (const { layer } of twin.plan.layers) {
+  for (const { layer } of modelLayers(twin.plan)) {
     const { key, value } = input(twin.subject, layer, 40, 77);
     step.append(layer, key, value);
   }
@@ -149,12 +150,11 @@ function input(
   tokens: number,
   seed: number,
 ): { readonly key: HostTensor; readonly value: HostTensor } {
-  const { kvHeads, keyHeadDim, valueHeadDim } = (cache.plan.layers[layer] as LayerOf).geometry;
+  const { kvHeads, keyHeadDim, valueHeadDim } = (modelLayers(cache.plan)[layer] as ModelLayer)
+    .geometry;
   const drawn = (offset: number, dim: number) => {
     const shape = [tokens, kvHeads, dim];
     return f16Tensor(lcgNormal({ seed: seed + offset, shape, dtype: 'f16' }), shape);
   };
   return { key: drawn(0, keyHeadDim), value: drawn(1, valueHeadDim) };
 }
-
-type LayerOf = Cache['plan']['layers'][number];

@@ -4,6 +4,7 @@
 
 import { LowbitKvError } from '../errors.js';
 import { f32ToF16 } from '../float16.js';
+import { type ModelLayer, modelLayers } from '../plan/model-layers.js';
 import { f16Tensor, type HostTensor } from '../tensor.js';
 import { createDraws } from '../testing/draws.js';
 import { ensureEqual, ensureRefused } from './check.js';
@@ -24,6 +25,9 @@ export const CORNERS: Readonly<Record<string, Corner>> = {
   subnormals: (_, draw) => ((draw() & 1) << 15) | (draw() & 0x3ff),
   'one subnormal among zeros': (i) => (i % 29 === 0 ? 1 : 0),
   'values up to 30000': (_, draw) => f32ToF16((draw() - 2048) * 14.5),
+  // Along tokens of 128 elements: 30000, -30000, small, small. The order of a sum decides which small ones count.
+  'sums that cancel': (i, draw) =>
+    f32ToF16([30000, -30000, draw() / 2 ** 22, draw() / 2 ** 22][(i >> 7) % 4] as number),
   'magnitudes far apart': (_, draw) => f32ToF16((draw() - 2048) / 2048 / 2 ** (draw() % 20)),
 };
 
@@ -45,9 +49,7 @@ export function cornerTensor(corner: Corner, shape: readonly number[], seed: num
 
 async function runCorner(twin: Twin, corner: Corner): Promise<void> {
   const pair = twin.createPair();
-  const { kvHeads, keyHeadDim, valueHeadDim } = (
-    twin.plan.layers[0] as Twin['plan']['layers'][number]
-  ).geometry;
+  const { kvHeads, keyHeadDim, valueHeadDim } = (modelLayers(twin.plan)[0] as ModelLayer).geometry;
   const key = cornerTensor(corner, [TOKENS, kvHeads, keyHeadDim], 11);
   const value = cornerTensor(corner, [TOKENS, kvHeads, valueHeadDim], 12);
   try {

@@ -5,6 +5,7 @@
 import type { Cache } from '../cache/cache.js';
 import type { Sequence } from '../cache/sequence.js';
 import { decodeF16 } from '../float16.js';
+import { modelLayers } from '../plan/model-layers.js';
 import { f16Tensor } from '../tensor.js';
 import {
   expectedMean,
@@ -54,7 +55,7 @@ async function appendIds(
   tokenIds: readonly number[],
   batch: number,
 ): Promise<void> {
-  const layers = cache.plan.layers.map(({ geometry }) => {
+  const layers = modelLayers(cache.plan).map(({ geometry }) => {
     const { kvHeads, keyHeadDim, valueHeadDim } = geometry;
     const shape = (dim: number) => [tokenIds.length, kvHeads, dim];
     const values = pointerValues({ tokenIds, kvHeads, headDim: valueHeadDim, batch });
@@ -72,7 +73,7 @@ async function checkContents(
   tokenIds: readonly number[],
   batch: number,
 ): Promise<void> {
-  for (const { layer, geometry } of cache.plan.layers) {
+  for (const { layer, geometry } of modelLayers(cache.plan)) {
     const { kvHeads, keyHeadDim, valueHeadDim } = geometry;
     const stored = await cache.materialize(sequence, layer);
     const positions = tokenIds.map((_, i) => i);
@@ -92,7 +93,7 @@ async function checkAnswer(
   rows: (kvHead: number, headDim: number) => Float64Array,
   what: string,
 ): Promise<void> {
-  for (const { layer, geometry } of cache.plan.layers) {
+  for (const { layer, geometry } of modelLayers(cache.plan)) {
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
     const targets = Array.from({ length: queryHeads }, () => target);
     const query = f16Tensor(pointingQuery(targets, keyHeadDim), [1, queryHeads, keyHeadDim]);

@@ -4,12 +4,15 @@
 import type { Cache, LayerInput } from '../cache/cache.js';
 import type { Sequence } from '../cache/sequence.js';
 import { decodeF16 } from '../float16.js';
+import type { LayerGeometry } from '../geometry.js';
 import { planBytes } from '../plan/accounting.js';
-import { createPlan, type LayerPlan, type Plan } from '../plan/plan.js';
+import { type ModelLayer, modelLayers } from '../plan/model-layers.js';
+import { createPlan, type Plan } from '../plan/plan.js';
 import { f32Tensor, type HostTensor } from '../tensor.js';
 import { inlineScheme } from '../testing/inline-schemes.js';
 import { lcgNormal } from '../testing/normal.js';
 import { referenceAttention } from '../testing/reference-attention.js';
+import { rotateKeys } from '../testing/rotary.js';
 import { DECODED_ATTENTION_LOG_SUM_EXP, DECODED_ATTENTION_OUTPUT } from '../testing/tolerances.js';
 import {
   type ContractCheck,
@@ -199,7 +202,7 @@ async function ragged({ cache, rows, length }: Setting): Promise<void> {
   const step = cache.step(sequences.map((sequence, i) => ({ sequence, tokens: counts[i] ?? 0 })));
   const results: { query: HostTensor; output: HostTensor; logSumExp: HostTensor | undefined }[] =
     [];
-  for (const { layer, geometry } of plan.layers) {
+  for (const { layer, geometry } of modelLayers(plan)) {
     const joined = (tensor: 'key' | 'value') =>
       joinRows(parts.map((part) => part[layer]?.[tensor] as HostTensor));
     step.append(layer, joined('key'), joined('value'));
@@ -208,7 +211,8 @@ async function ragged({ cache, rows, length }: Setting): Promise<void> {
   }
   await step.commit();
   const after = await Promise.all(sequences.map((sequence) => decoded(cache, sequence)));
-  for (const { layer } of plan.layers) {
+  for (const modelLayer of modelLayers(plan)) {
+    const { layer } = modelLayer;
     let firstQuery = 0;
     for (const [i, sequence] of sequences.entries()) {
       const seen = (tensor: 'key' | 'value') => {
@@ -225,7 +229,7 @@ async function ragged({ cache, rows, length }: Setting): Promise<void> {
       const count = counts[i] as number;
       const place = { firstQuery, count, length: sequence.length };
       const result = results[layer] as (typeof results)[number];
-      compareAttention(plan.layers[layer] as LayerPlan, result, tokens, place, 'in a step');
+      compareAttention(modelLayer, result, tokens, place, 'in a step');
       firstQuery += count;
     }
   }
@@ -255,10 +259,10 @@ async function snapshots({ cache, rows, length }: Setting): Promise<void> {
   } finally {
     other.dispose();
   }
-  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = (cache.plan.layers[0] as LayerPlan)
-    .geometry;
+  const layers = modelLayers(cache.plan);
+  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = (layers[0] as ModelLayer).geometry;
   const foreign = createPlan(inlineScheme({ key: { bits: 16 }, value: { bits: 16 }, sinks: 1 }), {
-    layers: cache.plan.layers.length + 1,
+    layers: layers.length + 1,
     queryHeads,
     kvHeads,
     keyHeadDim,
@@ -304,7 +308,7 @@ function decodedOf(all: readonly (readonly Decoded[])[], i: number, layer: numbe
 
 async function decoded(cache: Cache, sequence: Sequence): Promise<Decoded[]> {
   const result: Decoded[] = [];
-  for (const { layer } of cache.plan.layers) {
+  for (const { layer } of modelLayers(cache.plan)) {
     const { key, value } = await cache.materialize(sequence, layer);
     result.push({ key: key.data as Float32Array, value: value.data as Float32Array });
   }
@@ -318,35 +322,37 @@ async function attendAll(
   counts: readonly number[],
 ): Promise<void> {
   const total = counts.reduce((sum, count) => sum + count, 0);
-  for (const layerPlan of cache.plan.layers) {
-    const query = queries(total, layerPlan.geometry, 70);
+  for (const modelLayer of modelLayers(cache.plan)) {
+    const { layer, geometry } = modelLayer;
+    const query = queries(total, geometry, 70);
     const options = { queries: counts, logSumExp: true };
-    const result = await cache.attend(layerPlan.layer, query, sequences, options).read();
+    const result = await cache.attend(layer, query, sequences, options).read();
     let firstQuery = 0;
     for (const [i, sequence] of sequences.entries()) {
-      const tokens = (await decoded(cache, sequence))[layerPlan.layer] as Decoded;
+      const tokens = (await decoded(cache, sequence))[layer] as Decoded;
       const count = counts[i] as number;
       const place = { firstQuery, count, length: sequence.length };
-      compareAttention(layerPlan, { query, ...result }, tokens, place, 'committed');
+      compareAttention(modelLayer, { query, ...result }, tokens, place, 'committed');
       firstQuery += count;
     }
   }
 }
 
 function compareAttention(
-  { geometry }: LayerPlan,
+  { geometry }: ModelLayer,
   result: { query: HostTensor; output: HostTensor; logSumExp: HostTensor | undefined },
   { key, value }: Decoded,
   place: { readonly firstQuery: number; readonly count: number; readonly length: number },
   what: string,
 ): void {
-  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale, softCap } = geometry;
+  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale, softCap, rotary } = geometry;
   const { firstQuery, count, length } = place;
   if (count === 0) return;
   const part = (tensor: HostTensor, width: number) =>
     tensor.data.subarray(firstQuery * width, (firstQuery + count) * width);
+  const shape = { tokens: length, kvHeads, keyDim: keyHeadDim };
   const oracle = referenceAttention({
-    keys: key,
+    keys: rotary === null ? key : rotateKeys(key, shape, rotary),
     values: value,
     queries: part(result.query, queryHeads * keyHeadDim),
     tokens: length,
@@ -366,7 +372,7 @@ function compareAttention(
 
 function queries(
   count: number,
-  { queryHeads, keyHeadDim }: LayerPlan['geometry'],
+  { queryHeads, keyHeadDim }: LayerGeometry,
   seed: number,
 ): HostTensor {
   const shape = [count, queryHeads, keyHeadDim];

@@ -4,10 +4,12 @@
 import { createCalibration } from '../calibration.js';
 import { LowbitKvError } from '../errors.js';
 import type { Geometry } from '../geometry.js';
+import { modelLayers } from '../plan/model-layers.js';
 import { createPlan, type Plan } from '../plan/plan.js';
 import type { Calibration, Scheme } from '../scheme.js';
 import { type ContractCheck, check, ensure, ensureEqual } from './check.js';
 import { cacheChecks } from './scheme-cache.js';
+import { codecChecks } from './scheme-codecs.js';
 import { measurementSamples } from './scheme-data.js';
 import { objectChecks } from './scheme-object.js';
 import { valueChecks } from './scheme-values.js';
@@ -25,6 +27,11 @@ export interface SchemeContractOptions {
    * up to 2, 0.5 for 3, 0.25 for 4, 0.02 for 8; storing zeros is an error of 1. One bit: 2, and a cosine of 0.5.
    */
   readonly relativeError?: { readonly key: number; readonly value: number };
+  /**
+   * For codecs that reproduce published arithmetic: a group whose range exceeds f16 may decode to NaN or infinity.
+   * Default false.
+   */
+  readonly mayOverflow?: boolean;
 }
 
 const DIMS: readonly (readonly [key: number, value: number])[] = [
@@ -45,6 +52,7 @@ function usualGeometries(scheme: Scheme): Geometry[] {
     kvHeads: 2,
     keyHeadDim,
     valueHeadDim,
+    rotary: { pairs: 'halves' },
   }));
 }
 
@@ -69,6 +77,7 @@ export function schemeChecks(scheme: Scheme, options: SchemeContractOptions = {}
   };
   return [
     ...objectChecks(scheme),
+    ...codecChecks(scheme, options.mayOverflow),
     check(required ? 'fits its geometries' : 'fits or refuses the usual geometries', async () => {
       await checkGeometries(geometries, planFor, required);
     }),
@@ -125,7 +134,7 @@ async function checkGeometries(
     try {
       const plan = await planFor(geometry);
       ensureEqual((await planFor(geometry)).fingerprint, plan.fingerprint, 'plan fingerprint');
-      ensureEqual(plan.layers.length, geometry.layers, 'planned layers');
+      ensureEqual(modelLayers(plan).length, geometry.layers, 'planned layers');
       fitting++;
     } catch (error) {
       if (required || !isShapeRefusal(error)) throw error;

@@ -8,19 +8,25 @@ import type { CalibrationSample } from '../scheme.js';
 import { lcgNormal } from '../testing/normal.js';
 
 /** What a tensor plan and a calibration both know of a tensor. */
-export type TensorShape = Pick<TensorPlan, 'tensor' | 'heads' | 'headDim'>;
+export type TensorShape = Pick<TensorPlan, 'tensor' | 'heads' | 'headDim' | 'headNumbers'>;
+
+/** A number of its own for each tensor of a plan: layers, and heads of one layer, must not hold equal data. */
+export function placeOf({ headNumbers: [first = 0] = [] }: TensorShape, layer: number): number {
+  return layer + 100 * first;
+}
 
 const CALIBRATION_TOKENS = 64;
 
 /** f16 bits `[tokens, heads, headDim]`. */
 export function normalRows(
-  { tensor, heads, headDim }: TensorShape,
+  shape: TensorShape,
   layer: number,
   tokens: number,
   seed = 0,
 ): Uint16Array {
+  const { tensor, heads, headDim } = shape;
   return lcgNormal({
-    seed: 1 + seed * 1000 + layer * 2 + (tensor === 'key' ? 0 : 1),
+    seed: 1 + seed * 1000 + placeOf(shape, layer) * 2 + (tensor === 'key' ? 0 : 1),
     shape: [tokens, heads, headDim],
     dtype: 'f16',
     channelOps: [{ channel: (3 + layer) % headDim, mul: 4, add: 0 }],

@@ -6,16 +6,17 @@ import { createCache } from '../cache/create-cache.js';
 import type { Sequence } from '../cache/sequence.js';
 import { type WindowCounts, windowCounts } from '../cache/window.js';
 import { decodeF16 } from '../float16.js';
+import { type LayerUnit, modelLayers } from '../plan/model-layers.js';
 import type { PageClass, Plan, TensorPlan } from '../plan/plan.js';
 import { referenceBackend } from '../reference/reference-backend.js';
 import { f16Tensor } from '../tensor.js';
 import { ContractSkip } from './check.js';
 import { normalRows } from './scheme-data.js';
 
-/** f16 bits `[tokens, heads, headDim]` of a whole sequence, by layer and tensor. */
+/** f16 bits `[tokens, heads, headDim]` of a whole sequence, by unit of the plan and tensor. */
 export type Rows = readonly { readonly key: Uint16Array; readonly value: Uint16Array }[];
 
-/** Makes the rows of one tensor of one layer. */
+/** Makes the rows of one tensor of a unit. */
 export type RowSource = (tensor: TensorPlan, layer: number, tokens: number) => Uint16Array;
 
 /** Tokens after which every packed tensor has flushed at least twice and filled a block of 32 tokens. */
@@ -53,17 +54,35 @@ export async function openCache(plan: Plan): Promise<Cache> {
   return createCache(plan, backend, { capacity: { tokens, sequences: 4 } });
 }
 
-/** Rows `first` to `end` of all layers as input of a step. */
+/** Rows `first` to `end` of all layers of the model as input of a step. */
 export function inputOf(plan: Plan, rows: Rows, first: number, end: number): LayerInput[] {
-  return plan.layers.map((layerPlan, layer) => {
-    const part = (tensor: 'key' | 'value') => {
-      const { heads, headDim } = layerPlan[tensor];
-      const width = heads * headDim;
-      const bits = (rows[layer] as Rows[number])[tensor].slice(first * width, end * width);
-      return f16Tensor(bits, [end - first, heads, headDim]);
+  return modelLayers(plan).map(({ geometry, units }) => {
+    const part = (tensor: 'key' | 'value', headDim: number) => {
+      const shape = [end - first, geometry.kvHeads, headDim];
+      const bits = new Uint16Array((end - first) * geometry.kvHeads * headDim);
+      for (const unit of units) {
+        const source = (rows[unit.index] as Rows[number])[tensor];
+        eachHead(unit, first, end, headDim, (token, head, from) => {
+          const to = ((token - first) * geometry.kvHeads + head) * headDim;
+          bits.set(source.subarray(from, from + headDim), to);
+        });
+      }
+      return f16Tensor(bits, shape);
     };
-    return { key: part('key'), value: part('value') };
+    return { key: part('key', geometry.keyHeadDim), value: part('value', geometry.valueHeadDim) };
   });
+}
+
+/** Calls back with each token, kv head of the model layer, and the first element of both in a tensor of the unit. */
+function eachHead(
+  { plan: { heads } }: LayerUnit,
+  first: number,
+  end: number,
+  headDim: number,
+  act: (token: number, head: number, at: number) => void,
+): void {
+  for (let token = first; token < end; token++)
+    for (const [i, head] of heads.entries()) act(token, head, (token * heads.length + i) * headDim);
 }
 
 /** Appends rows from the length of the sequence up to `end`, in steps of `chunk`. */
@@ -98,21 +117,30 @@ export async function decodedTensors(cache: Cache, sequence: Sequence, rows: Row
     readonly first: number;
     readonly end: number;
   }[] = [];
-  for (const { layer, key, value } of cache.plan.layers) {
+  for (const { layer, geometry, units } of modelLayers(cache.plan)) {
     const stored = await cache.materialize(sequence, layer);
-    for (const plan of [key, value]) {
-      const width = plan.heads * plan.headDim;
-      const { sinks, packed } = countsOf(cache.plan, plan, sequence.length);
-      result.push({
-        plan,
-        layer,
-        decoded: stored[plan.tensor].data as Float32Array,
-        original: decodeF16(
-          (rows[layer] as Rows[number])[plan.tensor].subarray(0, sequence.length * width),
-        ),
-        first: sinks * width,
-        end: (sinks + packed) * width,
-      });
+    for (const unit of units) {
+      for (const plan of [unit.plan.key, unit.plan.value]) {
+        const { tensor, heads, headDim } = plan;
+        const width = heads * headDim;
+        const { sinks, packed } = countsOf(cache.plan, plan, sequence.length);
+        const all = stored[tensor].data as Float32Array;
+        const decoded = new Float32Array(sequence.length * width);
+        eachHead(unit, 0, sequence.length, headDim, (token, head, at) => {
+          const from = (token * geometry.kvHeads + head) * headDim;
+          decoded.set(all.subarray(from, from + headDim), at);
+        });
+        result.push({
+          plan,
+          layer,
+          decoded,
+          original: decodeF16(
+            (rows[unit.index] as Rows[number])[tensor].subarray(0, sequence.length * width),
+          ),
+          first: sinks * width,
+          end: (sinks + packed) * width,
+        });
+      }
     }
   }
   return result;

@@ -6,6 +6,7 @@ import type { Backend } from '../backend.js';
 import type { Cache } from '../cache/cache.js';
 import { createCache } from '../cache/create-cache.js';
 import type { Sequence } from '../cache/sequence.js';
+import { modelLayers } from '../plan/model-layers.js';
 import type { Plan } from '../plan/plan.js';
 import { referenceBackend } from '../reference/reference-backend.js';
 import { f16Tensor, f32Tensor, type HostTensor } from '../tensor.js';
@@ -128,7 +129,7 @@ export class Twin {
   /** One step with attention in every layer; outputs and log-sum-exp are compared. */
   async step(entries: readonly PairEntry[]): Promise<void> {
     const rows = entries.reduce((sum, entry) => sum + entry.tokens, 0);
-    const inputs = this.plan.layers.map(({ geometry }) => ({
+    const inputs = modelLayers(this.plan).map(({ geometry }) => ({
       key: this.#drawn([rows, geometry.kvHeads, geometry.keyHeadDim]),
       value: this.#drawn([rows, geometry.kvHeads, geometry.valueHeadDim]),
       query: this.#queries([rows, geometry.queryHeads, geometry.keyHeadDim]),
@@ -156,14 +157,14 @@ export class Twin {
   /** The same keys and values in every layer, without attention. */
   async append(pair: Pair, key: HostTensor, value: HostTensor): Promise<void> {
     const tokens = key.shape[0] as number;
-    const layers = this.plan.layers.map(() => ({ key, value }));
+    const layers = modelLayers(this.plan).map(() => ({ key, value }));
     for (const side of SIDES) await this[side].append([{ sequence: pair[side], tokens }], layers);
   }
 
   /** Attention over committed tokens, `queries` per sequence. */
   async attend(pairs: readonly Pair[], queries: readonly number[]): Promise<void> {
     const total = queries.reduce((sum, n) => sum + n, 0);
-    for (const { layer, geometry } of this.plan.layers) {
+    for (const { layer, geometry } of modelLayers(this.plan)) {
       const query = this.#queries([total, geometry.queryHeads, geometry.keyHeadDim]);
       const options = { queries, logSumExp: true };
       const [expected, actual] = await Promise.all(
@@ -179,13 +180,14 @@ export class Twin {
   /** Every packed block of both sides, byte for byte; returns how many there were. */
   async compareBlocks(pair: Pair): Promise<number> {
     let blocks = 0;
-    for (const { layer } of this.plan.layers) {
+    for (const { layer } of modelLayers(this.plan)) {
       for (const tensor of ['key', 'value'] as const) {
         const expected = await this.reference.exportBlocks(pair.reference, layer, tensor);
         const actual = await this.subject.exportBlocks(pair.subject, layer, tensor);
         const what = `${tensor} blocks of layer ${layer}`;
         ensureEqual(actual.length, expected.length, `number of ${what}`);
         for (const [i, block] of expected.entries()) {
+          ensureEqual(actual[i]?.heads, block.heads, `heads of ${what}`);
           ensureEqual(actual[i]?.validTokens, block.validTokens, `valid tokens of ${what}`);
           ensureSame(actual[i]?.bytes ?? [], block.bytes, `${what}, block ${i}, byte for byte`);
         }

@@ -4,7 +4,10 @@
  * o = softmax(cap(scale q.k)) v over the positions a query may see; the log-sum-exp is natural, over the same logits.
  */
 import type { LayerGeometry } from '../geometry.js';
+import { type Columns, columnOf, isVisible, logitOf, type Visible } from './attention-columns.js';
 import { addTile, dotTile, holdsZero } from './attention-kernels.js';
+import { preRopeTile } from './pre-rope-tile.js';
+import type { RotaryRotation } from './rotary.js';
 import type { Transforms } from './transforms.js';
 
 /** Decoded tokens of one kv head: `values` is `[count, headDim]` from element `offset` on. */
@@ -28,6 +31,8 @@ export interface HeadAttention {
   readonly query: Float32Array;
   readonly queryOffset: (query: number, groupHead: number) => number;
   readonly kvHead: number;
+  /** Given when keys are held before the rotary embedding; queries are rotated already. */
+  readonly rotary: RotaryRotation | null;
   readonly keyTransforms: Transforms | null;
   readonly valueTransforms: Transforms | null;
   readonly outputOffset: (query: number, groupHead: number) => number;
@@ -38,16 +43,6 @@ export interface HeadAttention {
 
 /** Logits held at once. */
 const LOGIT_BUDGET = 1 << 21;
-
-/** Whether a query at `query` sees `position`. */
-export function isVisible(
-  position: number,
-  query: number,
-  window: LayerGeometry['slidingWindow'],
-): boolean {
-  if (position > query) return false;
-  return window === null || position < window.sinks || position > query - window.size;
-}
 
 /** Computes the output rows of all query heads that share this kv head. */
 export function attendHead(job: HeadAttention): void {
@@ -68,12 +63,6 @@ export function attendHead(job: HeadAttention): void {
   }
 }
 
-interface Columns {
-  readonly firstVisible: number;
-  readonly sinkColumns: number;
-  readonly columns: number;
-}
-
 function attendRows(job: HeadAttention, first: number, count: number, layout: Columns): void {
   const { geometry } = job;
   const group = geometry.queryHeads / geometry.kvHeads;
@@ -81,8 +70,9 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
   const { columns } = layout;
   const logits = new Float64Array(rows * columns).fill(Number.NEGATIVE_INFINITY);
   const plain = plainQueries(job, first, rows);
-  const transformed = job.keyTransforms === null ? plain : transformQueries(job, plain, rows);
-  const visible = (row: number, position: number) =>
+  const transformed =
+    job.keyTransforms === null || job.rotary !== null ? plain : transformQueries(job, plain, rows);
+  const visible: Visible = (row, position) =>
     isVisible(
       position,
       job.length - job.queries + first + Math.floor(row / group),
@@ -90,17 +80,14 @@ function attendRows(job: HeadAttention, first: number, count: number, layout: Co
     );
   const position = job.length - job.queries + first;
   const seen = (tile: DecodedTile) => seenByAll(tile, position, count, geometry.slidingWindow);
-  for (const tile of job.key)
-    keyTile(
-      job,
-      tile,
-      seen(tile),
-      rows,
-      tile.transformed ? transformed : plain,
-      logits,
-      layout,
-      visible,
-    );
+  for (const tile of job.key) {
+    if (job.rotary !== null)
+      preRopeTile(job, job.rotary, tile, rows, plain.values, logits, layout, visible);
+    else {
+      const query = tile.transformed ? transformed : plain;
+      keyTile(job, tile, seen(tile), rows, query, logits, layout, visible);
+    }
+  }
   const sums = softmax(logits, rows, columns);
   const output = new Float64Array(rows * geometry.valueHeadDim);
   const packed = job.valueTransforms === null ? output : new Float64Array(output.length);
@@ -191,11 +178,6 @@ function seenByAll(
   return from < to ? { from, to } : { from: 0, to: 0 };
 }
 
-function columnOf(position: number, layout: Columns): number {
-  if (position < layout.sinkColumns) return position;
-  return position < layout.firstVisible ? -1 : position - layout.firstVisible + layout.sinkColumns;
-}
-
 function keyTile(
   job: HeadAttention,
   tile: DecodedTile,
@@ -204,9 +186,10 @@ function keyTile(
   query: QueryRows,
   logits: Float64Array,
   layout: Columns,
-  visible: (row: number, position: number) => boolean,
+  visible: Visible,
 ): void {
-  const { keyHeadDim: dim, scale, softCap } = job.geometry;
+  const { geometry } = job;
+  const dim = geometry.keyHeadDim;
   const { columns } = layout;
   if (seen.from < seen.to) {
     const column = columnOf(tile.position + seen.from, layout);
@@ -216,8 +199,7 @@ function keyTile(
     dotTile(run, query.values, logits);
     for (let row = 0; row < rows; row++) {
       for (let i = row * columns + column, end = i + count; i < end; i++) {
-        const logit = ((logits[i] as number) + (query.added[row] as number)) * scale;
-        logits[i] = softCap === null ? logit : softCap * Math.tanh(logit / softCap);
+        logits[i] = logitOf((logits[i] as number) + (query.added[row] as number), geometry);
       }
     }
   }
@@ -233,9 +215,7 @@ function keyTile(
       for (let c = 0, k = tile.offset + token * dim, q = row * dim; c < dim; c++) {
         dot += (query.values[q++] as number) * (tile.values[k++] as number);
       }
-      const logit = dot * scale;
-      logits[row * columns + column] =
-        softCap === null ? logit : softCap * Math.tanh(logit / softCap);
+      logits[row * columns + column] = logitOf(dot, geometry);
     }
   }
 }

@@ -1,14 +1,16 @@
 /**
  * Decodes a packed page to f32, before the inverse transforms: the law's side of the decode rule
- * `value = scale * level(code) + zero`, in f32 with one rounding.
+ * `value = scale * level(code) + zero`, in f32 with one rounding per operation.
  */
 import { f16DecodeTable } from '../float16.js';
 import type { BlockLayout, ParameterName } from '../plan/layout.js';
 import { type BandThresholds, decodeMidRise, decodeOuter, decodeShifted } from './bands.js';
 import { unpackCodes } from './bits.js';
+import { decodeWithCodec } from './codec.js';
 import type { PackedTensorPlan } from './encode.js';
-import { levelsOf } from './levels.js';
+import { GroupReader } from './group-reader.js';
 import { readEndOffset, readU16 } from './page-bytes.js';
+import { restoreOutliers } from './top-outliers.js';
 
 /**
  * Values of `count` tokens of one head from slot `slot` on, written to `destination` as `[count, headDim]` starting at
@@ -23,55 +25,16 @@ export function decodeTokens(
   destination: Float32Array,
   at = 0,
 ): void {
-  const output = destination.subarray(at, at + count * plan.layout.headDim);
+  const { layout } = plan;
+  const output = destination.subarray(at, at + count * layout.headDim);
   if (plan.scheme.outliers?.kind === 'bands') decodeBands(plan, page, head, slot, count, output);
-  else if (plan.layout.codes.rows === 'channels')
+  else if (plan.scheme.quantizer.mode === 'codec')
+    decodeWithCodec(plan, page, head, slot, count, output);
+  else if (layout.codes.rows === 'channels')
     decodeAlongTokens(plan, page, head, slot, count, output);
   else decodeAlongChannels(plan, page, head, slot, count, output);
-}
-
-/** Reads the parameters of one group of a head after another. */
-class GroupReader {
-  /** What `levels[code] * scale + zero` needs, of the group read last. */
-  levels: Float32Array;
-  scale = 0;
-  zero = 0;
-  readonly #page: Uint8Array;
-  readonly #table = f16DecodeTable();
-  readonly #scales: number;
-  readonly #zeros: number;
-  readonly #plain: Float32Array;
-  /** Levels of groups whose scale has its sign bit set, in hybrid tensors. */
-  readonly #asymmetric: Float32Array | null;
-
-  constructor({ layout, scheme }: PackedTensorPlan, page: Uint8Array, head: number) {
-    const base = head * layout.headBytes;
-    const zeros = planeOffset(layout, 'zero');
-    this.#page = page;
-    this.#scales = base + planeOffset(layout, 'scale');
-    this.#zeros = zeros < 0 ? -1 : base + zeros;
-    const { quantizer, bits } = scheme;
-    const unsigned = Float32Array.from({ length: 2 ** bits }, (_, code) => code);
-    const half = 2 ** (bits - 1);
-    const signed = unsigned.map((code) => (code < half ? code : code - 2 * half));
-    this.#plain =
-      typeof quantizer.codes === 'object'
-        ? levelsOf(quantizer.codes)
-        : quantizer.mode === 'asymmetric'
-          ? unsigned
-          : signed;
-    this.#asymmetric = quantizer.mode === 'hybrid' ? unsigned : null;
-    this.levels = this.#plain;
-  }
-
-  read(group: number): void {
-    const scaleBits = readU16(this.#page, this.#scales + 2 * group);
-    const asymmetric = this.#asymmetric !== null && (scaleBits & 0x8000) !== 0;
-    this.levels = asymmetric ? (this.#asymmetric as Float32Array) : this.#plain;
-    this.scale = this.#table[asymmetric ? scaleBits & 0x7fff : scaleBits] as number;
-    this.zero =
-      this.#zeros < 0 ? 0 : (this.#table[readU16(this.#page, this.#zeros + 2 * group)] as number);
-  }
+  if (layout.top !== undefined)
+    restoreOutliers(layout, layout.top, page, head, slot, count, output);
 }
 
 function decodeAlongTokens(
@@ -91,12 +54,9 @@ function decodeAlongTokens(
     const tokens = Math.min(end, (group + 1) * size) - from;
     for (let channel = 0; channel < headDim; channel++) {
       reader.read(group * headDim + channel);
-      const { levels, scale, zero } = reader;
       const row = head * headBytes + channel * plane.rowBytes;
       unpackCodes(page, row, from, tokens, bits, codes, 0);
-      for (let i = 0, o = (from - slot) * headDim + channel; i < tokens; i++, o += headDim) {
-        output[o] = (levels[codes[i] as number] as number) * scale + zero;
-      }
+      writeValues(reader, codes, 0, tokens, output, (from - slot) * headDim + channel, headDim);
     }
   }
 }
@@ -113,16 +73,35 @@ function decodeAlongChannels(
   const reader = new GroupReader(plan, page, head);
   const codes = new Uint8Array(headDim);
   const groups = headDim / size;
-  for (let token = 0, o = 0; token < count; token++) {
+  for (let token = 0; token < count; token++) {
     const row = head * headBytes + (slot + token) * plane.rowBytes;
     unpackCodes(page, row, 0, headDim, bits, codes, 0);
     for (let group = 0; group < groups; group++) {
       reader.read((slot + token) * groups + group);
-      const { levels, scale, zero } = reader;
-      for (let i = group * size; i < (group + 1) * size; i++) {
-        output[o++] = (levels[codes[i] as number] as number) * scale + zero;
-      }
+      const first = group * size;
+      writeValues(reader, codes, first, size, output, token * headDim + first, 1);
     }
+  }
+}
+
+/** Values of `count` codes of the group read last, to every `stride`-th element from `at` on. */
+function writeValues(
+  { levels, scale, zero, exactProducts }: GroupReader,
+  codes: Uint8Array,
+  first: number,
+  count: number,
+  output: Float32Array,
+  at: number,
+  stride: number,
+): void {
+  let to = at;
+  const end = first + count;
+  if (exactProducts) {
+    for (let i = first; i < end; i++, to += stride)
+      output[to] = (levels[codes[i] as number] as number) * scale + zero;
+  } else {
+    for (let i = first; i < end; i++, to += stride)
+      output[to] = Math.fround((levels[codes[i] as number] as number) * scale) + zero;
   }
 }
 

@@ -124,7 +124,7 @@ function refuseOutliers(plan: PackedTensorPlan, head: number, capacity: number):
     value: `more than ${capacity}`,
     valid: `at most ${capacity} in ${plan.layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
     next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
-    where: { tensor: plan.tensor, head },
+    where: { tensor: plan.tensor, head: plan.headNumbers?.[head] ?? head },
   });
 }
 

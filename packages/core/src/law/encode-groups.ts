@@ -1,17 +1,16 @@
 /**
  * Encodes tokens whose groups run along tokens or channels into a packed page.
  */
-import type { BlockLayout } from '../plan/layout.js';
+import { type BlockLayout, PARAMETER_BYTES } from '../plan/layout.js';
 import type { QuantizedTensorScheme } from '../scheme.js';
-import { quantizeAsymmetric } from './asymmetric.js';
 import { asymmetricKernel, KERNEL_ELEMENTS } from './asymmetric-f16.js';
 import { packCodes } from './bits.js';
 import type { PackedTensorPlan } from './encode.js';
-import { quantizeHybrid } from './hybrid.js';
-import { quantizeLevels } from './levels.js';
-import { writeU16 } from './page-bytes.js';
-import { quantizeSymmetric, type SymmetricCodes } from './symmetric.js';
+import { writeNumber, writeU16 } from './page-bytes.js';
+import type { ParameterBits } from './parameters.js';
+import { groupQuantizer } from './quantize.js';
 import { loadValues, type TileSource } from './tile.js';
+import { outlierTaker } from './top-outliers.js';
 import type { Transforms } from './transforms.js';
 
 /** Elements of a tile when groups run along channels: enough groups to keep the processor busy, inside its first cache. */
@@ -60,13 +59,12 @@ function plainEncoder(
   const { headDim, bits, codes: plane } = layout;
   const size = groupSize(layout);
   const tile = new Float32Array(tileTokens * headDim);
-  const codes = new Uint8Array(tile.length);
-  const scales = new Uint16Array(tile.length / size);
-  const zeros = new Uint16Array(tile.length / size);
+  const { codes, scales, zeros, quantize } = groupQuantizer(scheme, tile.length / size, size);
   return (source, page, slot) => {
     const groups = (source.count * headDim) / size;
-    loadValues(source, transforms, tile);
-    quantize(scheme, tile, groups, size, codes, scales, zeros);
+    const take = layout.top && outlierTaker(layout, layout.top, page, source.head);
+    loadValues(source, transforms, tile, take, slot);
+    quantize(tile, groups);
     const offset = codesOffset(layout, source.head, slot);
     const rows = source.channelMajor ? headDim : source.count;
     const width = source.channelMajor ? size : headDim;
@@ -82,8 +80,7 @@ function fusedEncoder(plan: PackedTensorPlan, tileTokens: number): TileEncoder |
   const { headDim, bits, codes: plane } = layout;
   const size = groupSize(layout);
   const packedRow = (headDim * bits) / 8;
-  if (scheme.quantizer.mode !== 'asymmetric' || (bits !== 2 && bits !== 4)) return undefined;
-  if (size % 4 !== 0) return undefined;
+  if (!isUniformF16(scheme) || (bits !== 2 && bits !== 4) || size % 4 !== 0) return undefined;
   // Groups follow one another in a tile; so must their codes in the page, a row of padding would lie between.
   if (plane.rows === 'tokens' && packedRow !== plane.rowBytes) return undefined;
   if (tileTokens * headDim > KERNEL_ELEMENTS) return undefined;
@@ -103,6 +100,13 @@ function fusedEncoder(plan: PackedTensorPlan, tileTokens: number): TileEncoder |
   };
 }
 
+function isUniformF16({ quantizer, parameters, outliers }: QuantizedTensorScheme): boolean {
+  if (outliers !== undefined) return false;
+  const { scale, zero } = parameters;
+  const uniform = quantizer.mode === 'asymmetric' && quantizer.codes === 'uniform';
+  return uniform && scale === 'f16' && zero === 'f16';
+}
+
 function groupSize(layout: BlockLayout): number {
   return layout.codes.rows === 'channels' ? layout.tokensPerGroup : layout.channelsPerGroup;
 }
@@ -119,34 +123,19 @@ function writeParameters(
   head: number,
   slot: number,
   groups: number,
-  scales: Uint16Array,
-  zeros: Uint16Array,
+  scales: ParameterBits,
+  zeros: ParameterBits,
   page: Uint8Array,
 ): void {
   const firstGroup = (slot / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup);
-  for (const parameter of layout.parameters) {
-    const source = parameter.name === 'zero' ? zeros : scales;
-    const offset = head * layout.headBytes + parameter.offset + firstGroup * 2;
-    for (let i = 0; i < groups; i++) writeU16(page, offset + 2 * i, source[i] as number);
+  for (const { name, type, offset } of layout.parameters) {
+    const source = name === 'zero' ? zeros : scales;
+    const bytes = PARAMETER_BYTES[type];
+    const at = head * layout.headBytes + offset + firstGroup * bytes;
+    if (bytes === 2)
+      for (let i = 0; i < groups; i++) writeU16(page, at + 2 * i, source[i] as number);
+    else
+      for (let i = 0; i < groups; i++)
+        writeNumber(page, at + i * bytes, bytes, source[i] as number);
   }
-}
-
-function quantize(
-  scheme: QuantizedTensorScheme,
-  tile: Float32Array,
-  groups: number,
-  size: number,
-  codes: Uint8Array,
-  scales: Uint16Array,
-  zeros: Uint16Array,
-): void {
-  const { quantizer, bits } = scheme;
-  if (quantizer.mode === 'asymmetric')
-    quantizeAsymmetric(tile, groups, size, bits, codes, scales, zeros);
-  else if (quantizer.mode === 'hybrid')
-    quantizeHybrid(tile, groups, size, bits, quantizer, codes, scales, zeros);
-  else if (typeof quantizer.codes === 'object')
-    quantizeLevels(tile, groups, size, quantizer.codes, codes, scales);
-  else
-    quantizeSymmetric(tile, groups, size, bits, quantizer.codes as SymmetricCodes, codes, scales);
 }

@@ -4,8 +4,15 @@
  * The sign bit of the stored scale says which (1 = asymmetric, also for a scale of -0); the zero of a symmetric group is
  * stored as +0. Errors are f32, summed over a fixed pairwise tree by element index.
  */
-import { f16DecodeTable } from '../float16.js';
 import { quantizeAsymmetric } from './asymmetric.js';
+import {
+  F16_PARAMETERS,
+  type ParameterBits,
+  type ParameterTypes,
+  parameterBits,
+  parameterValue,
+  SCALE_SIGN,
+} from './parameters.js';
 import { quantizeSymmetric, signedCode } from './symmetric.js';
 
 export interface HybridRule {
@@ -22,13 +29,15 @@ export function quantizeHybrid(
   bits: number,
   rule: HybridRule,
   codes: Uint8Array,
-  scales: Uint16Array,
-  zeros: Uint16Array,
+  scales: ParameterBits,
+  zeros: ParameterBits,
+  types: ParameterTypes = F16_PARAMETERS,
 ): void {
-  const table = f16DecodeTable();
+  const scaleValue = parameterValue(types.scale);
+  const zeroValue = parameterValue(types.zero);
   const asymmetricCodes = new Uint8Array(groups * size);
-  const asymmetricScales = new Uint16Array(groups);
-  quantizeSymmetric(values, groups, size, bits, rule.codes, codes, scales);
+  const asymmetricScales = parameterBits(types.scale, groups);
+  quantizeSymmetric(values, groups, size, bits, rule.codes, codes, scales, types.scale);
   quantizeAsymmetric(
     values,
     groups,
@@ -37,22 +46,22 @@ export function quantizeHybrid(
     asymmetricCodes,
     asymmetricScales,
     zeros,
+    types,
   );
   const symmetricErrors = new Float32Array(size);
   const asymmetricErrors = new Float32Array(size);
   for (let group = 0; group < groups; group++) {
     const first = group * size;
-    const symmetricScale = table[scales[group] as number] as number;
-    const asymmetricScale = table[asymmetricScales[group] as number] as number;
-    const zero = table[zeros[group] as number] as number;
+    const symmetricScale = scaleValue(scales[group] as number);
+    const asymmetricScale = scaleValue(asymmetricScales[group] as number);
+    const zero = zeroValue(zeros[group] as number);
     for (let i = 0; i < size; i++) {
       const value = values[first + i] as number;
-      const symmetric = signedCode(codes[first + i] as number, bits) * symmetricScale;
-      const asymmetric = Math.fround(
-        (asymmetricCodes[first + i] as number) * asymmetricScale + zero,
-      );
-      symmetricErrors[i] = Math.abs(symmetric - value);
-      asymmetricErrors[i] = Math.abs(asymmetric - value);
+      const code = signedCode(codes[first + i] as number, bits);
+      const product = Math.fround((asymmetricCodes[first + i] as number) * asymmetricScale);
+      // What is no member (NaN) adds nothing to either side.
+      symmetricErrors[i] = Math.abs(Math.fround(code * symmetricScale) - value) || 0;
+      asymmetricErrors[i] = Math.abs(Math.fround(product + zero) - value) || 0;
     }
     const symmetricError = pairwiseSum(symmetricErrors, size);
     const asymmetricError = pairwiseSum(asymmetricErrors, size);
@@ -62,7 +71,8 @@ export function quantizeHybrid(
         : asymmetricError <= symmetricError;
     if (takeAsymmetric) {
       codes.set(asymmetricCodes.subarray(first, first + size), first);
-      scales[group] = (asymmetricScales[group] as number) | 0x8000;
+      // Assignment to a typed array wraps a negative result of the operator.
+      scales[group] = (asymmetricScales[group] as number) | SCALE_SIGN[types.scale];
     } else {
       zeros[group] = 0;
     }

@@ -12,6 +12,17 @@ export function writeU16(bytes: Uint8Array, offset: number, value: number): void
   bytes[offset + 1] = value >>> 8;
 }
 
+/** A number of 1, 2 or 4 bytes. */
+export function readNumber(bytes: Uint8Array, offset: number, size: number): number {
+  if (size === 1) return bytes[offset] as number;
+  if (size === 2) return readU16(bytes, offset);
+  return (readU16(bytes, offset) | (readU16(bytes, offset + 2) << 16)) >>> 0;
+}
+
+export function writeNumber(bytes: Uint8Array, offset: number, size: number, value: number): void {
+  for (let i = 0; i < size; i++) bytes[offset + i] = value >>> (8 * i);
+}
+
 /** End offset number `index` (token * chunks + chunk) of the head block that starts at `base`. */
 export function readEndOffset(
   page: Uint8Array,
@@ -21,8 +32,7 @@ export function readEndOffset(
 ): number {
   const { endOffsets } = layout.sparse as NonNullable<BlockLayout['sparse']>;
   const offset = base + endOffsets.offset + index * endOffsets.entryBytes;
-  const low = readU16(page, offset);
-  return endOffsets.entryBytes === 2 ? low : low + readU16(page, offset + 2) * 65536;
+  return readNumber(page, offset, endOffsets.entryBytes);
 }
 
 export function writeEndOffset(
@@ -34,6 +44,5 @@ export function writeEndOffset(
 ): void {
   const { endOffsets } = layout.sparse as NonNullable<BlockLayout['sparse']>;
   const offset = base + endOffsets.offset + index * endOffsets.entryBytes;
-  writeU16(page, offset, end & 0xffff);
-  if (endOffsets.entryBytes === 4) writeU16(page, offset + 2, end >>> 16);
+  writeNumber(page, offset, endOffsets.entryBytes, end);
 }

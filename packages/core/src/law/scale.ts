@@ -1,10 +1,10 @@
 /**
  * Arithmetic every quantizer of the law shares: half-to-even rounding and scales that survive every device.
  */
-import { f32ToF16 } from '../float16.js';
+import { f16DecodeTable, f32ToF16 } from '../float16.js';
 
-const F16_SMALLEST_NORMAL_BITS = 0x0400;
-const F16_MAX_BITS = 0x7bff;
+export const F16_SMALLEST_NORMAL_BITS = 0x0400;
+export const F16_MAX_BITS = 0x7bff;
 /** Adding and subtracting this rounds a double below 2^51 to an integer, half to even. */
 export const ROUNDER = 6755399441055744;
 
@@ -34,4 +34,24 @@ export function offsetBits(value: number): number {
   const bits = f32ToF16(value);
   if ((bits & 0x7fff) === 0) return 0;
   return (bits & 0x7fff) > F16_MAX_BITS ? (bits & 0x8000) | F16_MAX_BITS : bits;
+}
+
+/** The f16 value nearest to the square root of an f32. Middles have 12 bits: their squares are exact in double precision. */
+export function squareRoot(square: number): number {
+  return f16DecodeTable()[
+    settle(f32ToF16(Math.sqrt(square)), (middle) => middle ** 2 - square)
+  ] as number;
+}
+
+/**
+ * f16 bits nearest to a number that is not negative, from bits near it. `compare` is positive for middles between
+ * neighbouring f16 numbers above the number, and negative for those below.
+ */
+export function settle(start: number, compare: (middle: number) => number): number {
+  const table = f16DecodeTable();
+  const middle = (upper: number) => ((table[upper] as number) + (table[upper - 1] as number)) / 2;
+  let bits = start;
+  while (bits > 0 && compare(middle(bits)) > 0) bits--;
+  while (bits < F16_MAX_BITS && compare(middle(bits + 1)) < 0) bits++;
+  return bits;
 }

@@ -1,14 +1,14 @@
 /**
- * Statistics that transforms take from the sequence itself, docs/law.md 7: channel scales and channel means.
+ * Statistics that transforms take from the sequence itself, docs/law.md 7.
  *
  * Each transform is measured on tokens to which the transforms before it have been applied.
  */
-import { decodeF16, f16DecodeTable, f32ToF16 } from '../float16.js';
+import { decodeF16, F16_MAX, F16_SMALLEST_NORMAL, f16DecodeTable, f32ToF16 } from '../float16.js';
 import type { TensorPlan } from '../plan/plan.js';
 import type { ChannelScale } from '../scheme.js';
 import { pairwiseSum } from './hybrid.js';
-import { offsetBits } from './scale.js';
-import { hadamard } from './transforms.js';
+import { F16_MAX_BITS, F16_SMALLEST_NORMAL_BITS, offsetBits, settle } from './scale.js';
+import { fixedStep, isMeasured, type MeasuredTransform, measuredStep } from './transform-steps.js';
 
 /** The channel scale that is measured on the sequence itself. */
 export type SequenceChannelScale = Extract<ChannelScale, { scope: 'sequence' }>;
@@ -22,40 +22,73 @@ export function measureStatistics(plan: TensorPlan, tokens: Uint16Array): Uint16
   const page = new Uint16Array(plan.statisticsPageBytes / 2);
   if (scheme.bits === 16) return page;
   const values = decodeF16(tokens);
-  const table = f16DecodeTable();
   let plane = 0;
   for (const transform of scheme.transforms ?? []) {
-    if (transform.kind === 'hadamard') {
-      const factor = Math.fround(1 / Math.sqrt(headDim));
-      for (let at = 0; at < values.length; at += headDim) hadamard(values, at, headDim, factor);
-      continue;
-    }
-    const isMean = transform.kind === 'channelMean';
-    const bits = isMean
-      ? channelMeans(values, width)
-      : channelReciprocals(values, heads, headDim, transform as SequenceChannelScale);
-    page.set(bits, plane++ * width);
-    for (let i = 0; i < values.length; i++) {
-      const statistic = table[bits[i % width] as number] as number;
-      const value = values[i] as number;
-      values[i] = isMean ? value - statistic : value * statistic;
-    }
+    let step: ReturnType<typeof fixedStep>;
+    if (isMeasured(transform)) {
+      const bits = measure(transform, values, heads, headDim);
+      page.set(bits, plane++ * width);
+      step = measuredStep(transform, bits, headDim);
+    } else step = fixedStep(transform, plan);
+    for (let at = 0; at < values.length; at += headDim)
+      step.apply(values, at, (at / headDim) % heads);
   }
   return page;
 }
 
-/** f16 bits of the mean of each channel: an f32 sum over the pairwise tree of tokens, one multiply by 1/n. NaN counts as 0. */
-function channelMeans(values: Float32Array, width: number): Uint16Array {
+/** f16 bits `[heads, headDim]` that one transform takes from f32 values `[tokens, heads, headDim]`. */
+function measure(
+  transform: MeasuredTransform,
+  values: Float32Array,
+  heads: number,
+  headDim: number,
+): Uint16Array {
+  if (transform.kind === 'channelMean')
+    return channelMeans(values, heads * headDim, transform.minimumOffset ?? 0);
+  if (transform.kind === 'channelScale')
+    return channelReciprocals(values, heads, headDim, transform);
+  return new Uint16Array(heads * headDim).fill(tensorReciprocal(values, transform.largest));
+}
+
+/**
+ * f16 bits of the mean of each channel: an f32 sum over the pairwise tree of tokens, one multiply by 1/n. What is not
+ * finite counts as 0. A mean below `minimumOffset` mean absolute deviations of its channel is 0.
+ */
+function channelMeans(values: Float32Array, width: number, minimumOffset: number): Uint16Array {
+  const table = f16DecodeTable();
   const tokens = values.length / width;
   const terms = new Float32Array(tokens);
   const share = Math.fround(1 / tokens);
-  return Uint16Array.from({ length: width }, (_, channel) => {
+  const average = (term: (value: number) => number, channel: number) => {
     for (let t = 0; t < tokens; t++) {
-      const value = values[t * width + channel] as number;
-      terms[t] = Number.isNaN(value) ? 0 : value;
+      const value = term(values[t * width + channel] as number);
+      terms[t] = Number.isFinite(value) ? value : 0;
     }
-    return offsetBits(Math.fround(pairwiseSum(terms, tokens) * share));
+    return Math.fround(pairwiseSum(terms, tokens) * share);
+  };
+  return Uint16Array.from({ length: width }, (_, channel) => {
+    const bits = offsetBits(average((value) => value, channel));
+    if (minimumOffset === 0) return bits;
+    const mean = table[bits] as number;
+    const deviation = average((value) => Math.abs(Math.fround(value - mean)), channel);
+    return Math.abs(mean) >= Math.fround(Math.fround(minimumOffset) * deviation) ? bits : 0;
   });
+}
+
+/** f16 bits nearest to `largest` over the largest finite magnitude, saturated to normal numbers; 1 when all are 0. */
+export function tensorReciprocal(values: Float32Array, largest: number): number {
+  let maximum = 0;
+  for (const value of values) {
+    const magnitude = Math.abs(value);
+    if (magnitude > maximum && magnitude < Number.POSITIVE_INFINITY) maximum = magnitude;
+  }
+  if (maximum === 0) return ONE;
+  const wanted = Math.fround(largest);
+  const quotient = wanted / maximum;
+  if (quotient <= F16_SMALLEST_NORMAL) return F16_SMALLEST_NORMAL_BITS;
+  if (quotient >= F16_MAX) return F16_MAX_BITS;
+  // A middle has 12 bits and the maximum 24: products are exact in double.
+  return settle(f32ToF16(quotient), (middle) => middle * maximum - wanted);
 }
 
 /**
@@ -73,9 +106,9 @@ export function channelReciprocals(
   const width = heads * headDim;
   const largest = new Float32Array(width);
   for (let i = 0, channel = 0; i < values.length; i++) {
-    // A NaN compares as false and must not win.
     const magnitude = Math.abs(values[i] as number);
-    if (magnitude > (largest[channel] as number)) largest[channel] = magnitude;
+    if (magnitude > (largest[channel] as number) && magnitude < Number.POSITIVE_INFINITY)
+      largest[channel] = magnitude;
     if (++channel === width) channel = 0;
   }
   const reciprocals = new Uint16Array(width);
@@ -98,18 +131,9 @@ export function channelReciprocals(
   return reciprocals;
 }
 
-/** f16 bits nearest to 1 / sqrt(maximum), decided by comparing squares exactly. */
+/** f16 bits nearest to 1 / sqrt(maximum). A square of a middle has 24 bits and the maximum 24: products are exact in double. */
 export function reciprocalRoot(maximum: number): number {
-  const table = f16DecodeTable();
-  let bits = f32ToF16(1 / Math.sqrt(maximum));
-  // r is right when (r - half)^2 m <= 1 <= (r + half)^2 m; a square has 24 bits and m 24, so products are exact in double.
-  const below = (candidate: number) => {
-    const middle = ((table[candidate] as number) + (table[candidate - 1] as number)) / 2;
-    return middle * middle * maximum;
-  };
-  while (bits > 1 && below(bits) > 1) bits--;
-  while (bits < 0x7bff && below(bits + 1) < 1) bits++;
-  return bits;
+  return settle(f32ToF16(1 / Math.sqrt(maximum)), (middle) => middle * middle * maximum - 1);
 }
 
 function clamp(value: number, low: number, high: number): number {

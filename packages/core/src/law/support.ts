@@ -19,28 +19,6 @@ export function unexecutedFeatures(plan: Plan): string[] {
 function unexecutedTensor(scheme: TensorScheme): string[] {
   if (scheme.bits === 16) return [];
   const reasons: string[] = [];
-  const { codes, mode } = scheme.quantizer;
-  if (typeof codes === 'object' && mode === 'asymmetric')
-    reasons.push('level tables with a zero are not executed yet');
-  if (typeof codes === 'object' && codes.levels === 'calibrated')
-    reasons.push('calibrated level tables are not executed yet');
-  if (typeof codes === 'object' && codes.scaledBy === 'none')
-    reasons.push('level tables without a scale are not executed yet');
-  if (mode === 'codec') reasons.push('codecs are not executed yet');
-  for (const [name, type] of Object.entries(scheme.parameters)) {
-    if (type !== 'f16') reasons.push(`${name} parameters of type ${type} are not executed yet`);
-  }
-  for (const transform of scheme.transforms ?? []) {
-    if ('scope' in transform && transform.scope === 'model')
-      reasons.push(`a calibrated ${transform.kind} is not executed yet`);
-    if (transform.kind === 'tensorScale') reasons.push('tensor scales are not executed yet');
-    if (transform.kind === 'channelMean' && 'minimumOffset' in transform)
-      reasons.push('channel means with a smallest offset are not executed yet');
-    if (transform.kind === 'hadamard' && transform.seed !== undefined)
-      reasons.push('rotations with signs are not executed yet');
-  }
-  if (scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding are not executed yet');
   if (scheme.outliers?.kind === 'bands' && !scheme.outliers.groupShift) {
     reasons.push('outlier bands without group shift are not executed yet');
   }

@@ -5,8 +5,9 @@
  * full: s = max|x| / 2^(b-1), codes -2^(b-1) .. 2^(b-1)-1; the largest positive value is clipped.
  * fullSigned: s = -x* / 2^(b-1) with x* the first value of largest magnitude, so x* lands on the most negative code.
  */
-import { f16DecodeTable } from '../float16.js';
-import { ROUNDER, scaleBits } from './scale.js';
+import type { ParameterType } from '../scheme.js';
+import { type ParameterBits, scaleRule } from './parameters.js';
+import { ROUNDER } from './scale.js';
 
 export type SymmetricCodes = 'signmag' | 'full' | 'fullSigned';
 
@@ -18,15 +19,15 @@ export function quantizeSymmetric(
   bits: number,
   set: SymmetricCodes,
   codes: Uint8Array,
-  scales: Uint16Array,
+  scales: ParameterBits,
+  type: ParameterType = 'f16',
 ): void {
-  const table = f16DecodeTable();
   // A local copy stays a constant when bundled.
   const rounder = ROUNDER;
   const half = 2 ** (bits - 1);
   const lowest = set === 'signmag' ? 1 - half : -half;
   const highest = half - 1;
-  const step = Math.fround(1 / (set === 'signmag' ? highest : half));
+  const rule = scaleRule(type, set === 'signmag' ? highest : half);
   const mask = 2 ** bits - 1;
   for (let group = 0, first = 0; group < groups; group++, first += size) {
     const end = first + size;
@@ -40,9 +41,9 @@ export function quantizeSymmetric(
         extreme = value;
       }
     }
-    const bitsOfScale = scaleBits(Math.fround((set === 'fullSigned' ? -extreme : largest) * step));
-    const scale = table[bitsOfScale] as number;
-    scales[group] = bitsOfScale;
+    const scaleBits = rule.ofExtent(set === 'fullSigned' ? -extreme : largest);
+    const scale = rule.value(scaleBits);
+    scales[group] = scaleBits;
     if (scale === 0) {
       codes.fill(0, first, end);
       continue;

@@ -2,6 +2,7 @@
  * Tiles: the tokens of one head, group after group, as a quantizer wants them.
  */
 import { f16DecodeTable } from '../float16.js';
+import type { TakeOutliers } from './top-outliers.js';
 import type { Transforms } from './transforms.js';
 
 /** Where a tile comes from: `count` tokens from `first` on of one head of f16 bits `[tokens, heads, headDim]`. */
@@ -16,11 +17,13 @@ export interface TileSource {
   readonly channelMajor: boolean;
 }
 
-/** Widens to f32 into `tile` and transforms each token. */
+/** Widens to f32 into `tile`, transforms each token, and takes the outliers out of it; the first goes to `slot`. */
 export function loadValues(
   source: TileSource,
   transforms: Transforms | null,
   tile: Float32Array,
+  take?: TakeOutliers,
+  slot = 0,
 ): void {
   const { tokens, heads, headDim, first, count, head, channelMajor } = source;
   const table = f16DecodeTable();
@@ -30,6 +33,7 @@ export function loadValues(
     const at = channelMajor ? 0 : token * headDim;
     for (let to = at; to < at + headDim; to++) row[to] = table[tokens[from++] as number] as number;
     transforms?.apply(row, at, head);
+    take?.(row, at, slot + token);
     if (!channelMajor) continue;
     for (let channel = 0, to = token; channel < headDim; channel++, to += count)
       tile[to] = row[channel] as number;

@@ -21,9 +21,9 @@ export interface PlanBytes {
   readonly codes: number;
   readonly parameters: number;
   readonly outliers: {
-    /** End offsets, and room for the outliers that the scheme reserves. */
+    /** End offsets, and room for the outliers that the scheme reserves; top outliers have fixed room. */
     readonly reserved: number;
-    /** End offsets, and as many entries as the shares of the scheme foresee (rounded). */
+    /** End offsets, and as many entries as the shares of the scheme foresee (rounded); all top outliers. */
     readonly expected: number;
   };
   /** f16 sinks and tails. */
@@ -102,7 +102,7 @@ export interface ElementBits {
   readonly codes: number;
   readonly parameters: number;
   readonly outlierOffsets: number;
-  /** One byte per outlier, at the shares of the scheme. */
+  /** One byte per outlier of bands, at the shares of the scheme; values and channels of top outliers. */
   readonly outlierEntries: number;
   /** Padding; room reserved for outliers is not counted. */
   readonly alignment: number;
@@ -143,7 +143,9 @@ function averageBits(tensors: readonly TensorPlan[]): ElementBits {
     const bits = (bytes: number) => (8 * bytes) / layout.blockTokens;
     sum.codes += bits(used.codes);
     sum.parameters += bits(used.parameters);
-    sum.outlierOffsets += bits(used.outliers);
+    // Of bands the end offsets, of top outliers everything.
+    if (layout.top === undefined) sum.outlierOffsets += bits(used.outliers);
+    else sum.outlierEntries += bits(used.outliers);
     sum.outlierEntries += 8 * outlierShare(tensor) * weight;
     sum.alignment += bits(layout.pageBytes - parts - reserved);
   }
@@ -158,7 +160,7 @@ function averageBits(tensors: readonly TensorPlan[]): ElementBits {
   };
 }
 
-/** Bytes that a block of `tokens` tokens without outliers uses; `outliers` are its end offsets. */
+/** Bytes that a block of `tokens` tokens uses; `outliers` are end offsets of bands without members, or all top outliers. */
 function usedBytes(layout: BlockLayout, tokens: number) {
   const sum = { codes: 0, parameters: 0, outliers: 0 };
   const page = new Uint8Array(layout.sparse === null ? 0 : layout.pageBytes);

@@ -31,11 +31,8 @@ export function usedRanges(
   if (validTokens === 0) return ranges;
   for (let head = 0; head < layout.heads; head++) {
     const base = head * layout.headBytes;
-    const { codes, sparse } = layout;
-    const rows = codes.rows === 'tokens' ? validTokens : codes.rowCount;
-    const bytes = Math.ceil(
-      ((codes.rows === 'tokens' ? layout.headDim : validTokens) * layout.bits) / 8,
-    );
+    const { codes, sparse, top } = layout;
+    const { rows, bytes } = usedRows(layout, validTokens);
     if (bytes === codes.rowBytes) {
       ranges.push({ part: 'codes', first: base, end: base + rows * bytes });
     } else {
@@ -60,10 +57,35 @@ export function usedRanges(
         end: base + entries.offset + count,
       });
     }
+    if (top !== undefined) {
+      for (const [{ offset }, bytes] of [
+        [top.values, 2],
+        [top.channels, top.channels.entryBytes],
+      ] as const) {
+        const first = base + offset;
+        ranges.push({ part: 'outliers', first, end: first + validTokens * top.count * bytes });
+      }
+    }
   }
   if (layout.parametersShared)
     ranges.push(...parameterRanges(layout, layout.heads * layout.headBytes, validTokens));
   return ranges;
+}
+
+/** Rows of codes in use, and the bytes in use of each. */
+function usedRows(layout: BlockLayout, validTokens: number): { rows: number; bytes: number } {
+  const { codes, headDim, bits } = layout;
+  if (codes.rows === 'groups')
+    return { rows: groupCount(layout, validTokens), bytes: codes.rowBytes };
+  if (codes.rows === 'tokens') return { rows: validTokens, bytes: Math.ceil((headDim * bits) / 8) };
+  return { rows: codes.rowCount, bytes: Math.ceil((validTokens * bits) / 8) };
+}
+
+/** Groups of a head that hold a valid token. */
+function groupCount(layout: BlockLayout, validTokens: number): number {
+  return (
+    Math.ceil(validTokens / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup)
+  );
 }
 
 /** Outliers stored for the first `tokens` tokens of a head. */
@@ -82,8 +104,7 @@ export function outlierCount(
 }
 
 function parameterRanges(layout: BlockLayout, base: number, validTokens: number): ByteRange[] {
-  const groups =
-    Math.ceil(validTokens / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup);
+  const groups = groupCount(layout, validTokens);
   return layout.parameters.map((plane) => {
     const first = base + plane.offset;
     return { part: 'parameters', first, end: first + groups * PARAMETER_BYTES[plane.type] };
@@ -92,6 +113,7 @@ function parameterRanges(layout: BlockLayout, base: number, validTokens: number)
 
 /** Codes in use can end inside a byte: clears the bits of that byte past them. */
 function trimRows(layout: BlockLayout, page: Uint8Array, validTokens: number): void {
+  if (layout.codes.rows === 'groups') return;
   const byTokens = layout.codes.rows === 'tokens';
   const used = (byTokens ? layout.headDim : validTokens) * layout.bits;
   if ((used & 7) === 0) return;

@@ -20,10 +20,13 @@ export type ParameterName =
   | 'innerMinimum'
   | 'innerStep';
 
-/** Codes: one row per channel (groups along tokens) or per token; code j of a row sits at bit `bits * j`, little endian. */
+/**
+ * Codes: one row per channel (groups along tokens) or per token; code j of a row sits at bit `bits * j`, little endian. With
+ * a codec one row per encoded group, in the order of parameter entries.
+ */
 export interface CodesPlane {
   readonly offset: number;
-  readonly rows: 'channels' | 'tokens';
+  readonly rows: 'channels' | 'tokens' | 'groups';
   readonly rowCount: number;
   readonly rowBytes: number;
 }
@@ -48,6 +51,13 @@ export interface SparsePlane {
   readonly entries: { readonly offset: number; readonly capacity: number };
 }
 
+/** Top outliers of a head: f16 values and their channels, `count` of each per slot, channels rising. */
+export interface TopPlane {
+  readonly count: number;
+  readonly values: { readonly offset: number };
+  readonly channels: { readonly offset: number; readonly entryBytes: 1 | 2 };
+}
+
 export interface BlockLayout {
   readonly blockTokens: number;
   readonly heads: number;
@@ -62,6 +72,8 @@ export interface BlockLayout {
   /** True when the parameters are shared by all heads and lie in the plane after the head blocks. */
   readonly parametersShared: boolean;
   readonly sparse: SparsePlane | null;
+  /** Absent without top outliers. */
+  readonly top?: TopPlane;
   readonly headBytes: number;
   readonly sharedBytes: number;
   /** `heads * headBytes + sharedBytes`: one page of one layer and tensor. */
@@ -75,7 +87,7 @@ export const PARAMETER_BYTES: Readonly<Record<ParameterType, number>> = {
   e8m0: 1,
 };
 
-/** Lays out a block. Throws SHAPE_UNSUPPORTED when the group size does not divide the head dim. */
+/** Lays out a block. Throws SHAPE_UNSUPPORTED when the scheme does not fit the head dim. */
 export function layoutBlock(
   scheme: QuantizedTensorScheme,
   shape: {
@@ -86,7 +98,7 @@ export function layoutBlock(
   },
 ): BlockLayout {
   const { heads, headDim, blockTokens } = shape;
-  const { groups, bits } = scheme;
+  const { groups } = scheme;
   if (groups.along === 'channels' && headDim % groups.size !== 0) {
     throw new LowbitKvError('SHAPE_UNSUPPORTED', {
       message: `the group size does not divide the head dim of the ${shape.tensor}s`,
@@ -112,15 +124,8 @@ export function layoutBlock(
   const groupsPerBlock = (blockTokens / tokensPerGroup) * (headDim / channelsPerGroup);
   const shared = groups.along === 'vector' && groups.scope === 'allHeads';
 
-  const rowCount = alongTokens ? headDim : blockTokens;
-  const rowBytes = align((alongTokens ? blockTokens : headDim) * bits, 32) / 8;
-  let end = align(rowCount * rowBytes, PLANE_ALIGNMENT);
-  const codes: CodesPlane = {
-    offset: 0,
-    rows: alongTokens ? 'channels' : 'tokens',
-    rowCount,
-    rowBytes,
-  };
+  const codes = codesPlane(scheme, { headDim, blockTokens, groupsPerBlock });
+  let end = align(codes.rowCount * codes.rowBytes, PLANE_ALIGNMENT);
 
   let sharedEnd = 0;
   const parameters = parameterNames(scheme).map((name): ParameterPlane => {
@@ -144,21 +149,67 @@ export function layoutBlock(
     };
     end = align(entriesOffset + capacity, PLANE_ALIGNMENT);
   }
+  let top: TopPlane | undefined;
+  if (scheme.outliers?.kind === 'top') {
+    const { count } = scheme.outliers;
+    if (count > headDim) refuseCount(count, headDim, shape.tensor);
+    const entryBytes = channelBytes(headDim);
+    const channelsOffset = align(end + blockTokens * count * 2, PLANE_ALIGNMENT);
+    top = {
+      count,
+      values: { offset: end },
+      channels: { offset: channelsOffset, entryBytes },
+    };
+    end = align(channelsOffset + blockTokens * count * entryBytes, PLANE_ALIGNMENT);
+  }
   return {
     blockTokens,
     heads,
     headDim,
-    bits,
+    bits: scheme.bits,
     tokensPerGroup,
     channelsPerGroup,
     codes,
     parameters,
     parametersShared: shared,
     sparse,
+    ...(top === undefined ? {} : { top }),
     headBytes: end,
     sharedBytes: sharedEnd,
     pageBytes: heads * end + sharedEnd,
   };
+}
+
+/** Of the channel of a top outlier. */
+export function channelBytes(headDim: number): 1 | 2 {
+  return headDim <= 256 ? 1 : 2;
+}
+
+function refuseCount(count: number, headDim: number, tensor: string): never {
+  throw new LowbitKvError('SHAPE_UNSUPPORTED', {
+    message: `a token of the ${tensor}s has fewer channels than outliers`,
+    value: { count, headDim },
+    valid: `at most ${headDim} outliers`,
+    next: 'Choose a preset with fewer outliers, or override it for this model.',
+  });
+}
+
+function codesPlane(
+  { groups, quantizer, bits }: QuantizedTensorScheme,
+  count: {
+    readonly headDim: number;
+    readonly blockTokens: number;
+    readonly groupsPerBlock: number;
+  },
+): CodesPlane {
+  const { headDim, blockTokens, groupsPerBlock } = count;
+  if (quantizer.mode === 'codec')
+    return { offset: 0, rows: 'groups', rowCount: groupsPerBlock, rowBytes: quantizer.groupBytes };
+  const [rows, rowCount, width] =
+    groups.along === 'tokens'
+      ? (['channels', headDim, blockTokens] as const)
+      : (['tokens', blockTokens, headDim] as const);
+  return { offset: 0, rows, rowCount, rowBytes: align(width * bits, 32) / 8 };
 }
 
 /** Room per token of one head, shared by the tokens of a block: `reserve` per chunk, at most the channels there are. */

@@ -2,9 +2,8 @@
  * Bits per element as papers count them: dense codes, parameters and outlier entries, without windows, offsets and
  * padding. What a plan really stores is in accounting.ts.
  */
-import { LowbitKvError } from '../errors.js';
-import type { TensorScheme } from '../scheme.js';
-import { PARAMETER_BYTES } from './layout.js';
+import type { QuantizedTensorScheme, TensorScheme } from '../scheme.js';
+import { channelBytes, PARAMETER_BYTES } from './layout.js';
 
 export interface PaperShape {
   readonly kvHeads: number;
@@ -18,12 +17,13 @@ const BAND_PARAMETER_BITS = 6 * 16;
 const BAND_ENTRY_BITS = 8;
 
 /**
- * Groups: bits + parameter bits / group size. Bands: bits + 8 x outlier share + 96 / vector width, whatever the middle
- * codes store. Throws PLAN_REFUSED for sparse f16 outliers, which papers count in different ways.
+ * Groups: bits + parameter bits / group size. Codecs: bits of an encoded group / group size. Bands: bits + 8 x outlier
+ * share + 96 / vector width, whatever the middle codes store. Top outliers: 16 bits of each value and 8 of its channel (16
+ * above 256 channels) besides.
  */
 export function paperBitsPerElement(scheme: TensorScheme, shape: PaperShape): number {
   if (scheme.bits === 16) return 16;
-  const { bits, groups, parameters, outliers } = scheme;
+  const { bits, groups, quantizer, parameters, outliers } = scheme;
   const vectorWidth =
     groups.along === 'vector' && groups.scope === 'allHeads'
       ? shape.kvHeads * shape.headDim
@@ -32,15 +32,14 @@ export function paperBitsPerElement(scheme: TensorScheme, shape: PaperShape): nu
     const share = shape.outlierShare ?? outliers.shares.outer + outliers.shares.inner;
     return bits + share * BAND_ENTRY_BITS + BAND_PARAMETER_BITS / vectorWidth;
   }
-  if (outliers !== undefined) {
-    throw new LowbitKvError('PLAN_REFUSED', {
-      message: 'papers count sparse f16 outliers in different ways',
-      value: outliers.kind,
-      valid: ['bands'],
-      next: 'Leave the outliers out, or count them yourself.',
-    });
-  }
+  const groupSize = groups.along === 'vector' ? vectorWidth : groups.size;
+  if (quantizer.mode === 'codec') return (8 * quantizer.groupBytes) / groupSize;
   const types = [parameters.scale, parameters.zero].filter((type) => type !== undefined);
   const parameterBits = types.reduce((sum, type) => sum + 8 * PARAMETER_BYTES[type], 0);
-  return bits + parameterBits / (groups.along === 'vector' ? vectorWidth : groups.size);
+  return bits + parameterBits / groupSize + topBits(outliers, shape.headDim);
+}
+
+function topBits(outliers: QuantizedTensorScheme['outliers'], headDim: number): number {
+  if (outliers?.kind !== 'top') return 0;
+  return (outliers.count * (16 + 8 * channelBytes(headDim))) / headDim;
 }

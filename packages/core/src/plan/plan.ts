@@ -2,10 +2,11 @@
  * The planner: scheme x geometry -> plan, with every size a backend needs.
  */
 
+import type { GroupCodec } from '../codec.js';
+import { checkedCodecs, codecOf } from '../codec-rules.js';
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
-import { roundToF16 } from '../float16.js';
-import { type Geometry, type LayerGeometry, layerNumber, resolveGeometry } from '../geometry.js';
+import { type Geometry, type LayerGeometry, resolveGeometry } from '../geometry.js';
 import { checkCount, checkOptions } from '../options.js';
 import type {
   Calibration,
@@ -14,8 +15,10 @@ import type {
   TensorCalibration,
   TensorScheme,
 } from '../scheme.js';
-import { deepFreeze, parseCalibration, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { deepFreeze, type SchemeData, schemeDataOf } from '../scheme-schema.js';
+import { resolveCalibration, withCalibratedLevels } from './calibration.js';
 import { type BlockLayout, layoutBlock } from './layout.js';
+import { calibrationOfHeads, type HeadUnit, unitsOfLayers } from './units.js';
 
 /** Tokens of an f16 window page. */
 export const WINDOW_PAGE_TOKENS = 32;
@@ -25,23 +28,34 @@ const SLIDING_BLOCK_TOKENS = 32;
 
 export interface PlanOptions {
   readonly calibration?: Calibration;
+  /** What a scheme that comes from JSON cannot bring along; beside the codecs of the scheme object, if any. */
+  readonly codecs?: readonly GroupCodec[];
   /** Tokens of a packed block; rounded up to whole flushes. Default 128, or 32 in sliding-window layers. */
   readonly blockTokens?: number;
 }
 
-/** A scheme resolved against a geometry. Frozen, and JSON throughout. */
+/** A scheme resolved against a geometry. Frozen, and JSON but for the functions of codecs. */
 export interface Plan {
   readonly planVersion: 1;
   readonly scheme: SchemeData;
+  /** Units, in the order of the layers of the model; `modelLayers` puts them together. */
   readonly layers: readonly LayerPlan[];
   readonly classes: readonly PageClass[];
   readonly calibration: Calibration | null;
-  /** Identifies bytes: two caches with this fingerprint can exchange snapshots. */
+  /**
+   * Identifies bytes: two caches with this fingerprint can exchange snapshots. Of a codec it covers everything but the
+   * source of its functions, which a bundler may change: that equal versions give equal bytes is the codec's promise.
+   */
   readonly fingerprint: string;
 }
 
+/** A unit: a layer, or the kv heads of one that share tensor schemes where overrides name single heads. */
 export interface LayerPlan {
+  /** Of the model. */
   readonly layer: number;
+  /** Kv heads of the model layer, rising. */
+  readonly heads: readonly number[];
+  /** Of the unit: its own kv heads, and the query heads that read them. */
   readonly geometry: LayerGeometry;
   readonly key: TensorPlan;
   readonly value: TensorPlan;
@@ -50,6 +64,8 @@ export interface LayerPlan {
 export interface TensorPlan {
   readonly tensor: 'key' | 'value';
   readonly heads: number;
+  /** Kv heads of the model layer, where these are only some of them. */
+  readonly headNumbers?: readonly number[];
   readonly headDim: number;
   /** Index into `Plan.classes`. */
   readonly class: number;
@@ -57,6 +73,8 @@ export interface TensorPlan {
   /** Null when the tensor stays f16. */
   readonly layout: BlockLayout | null;
   readonly calibration: TensorCalibration | null;
+  /** What encodes and decodes groups, when the quantizer is a codec. */
+  readonly codec?: GroupCodec;
   /** Bytes of an f16 window page: `[heads, WINDOW_PAGE_TOKENS, headDim]`. */
   readonly windowPageBytes: number;
   /** Bytes of a statistics page: `[heads, headDim]` f16 for each transform that takes statistics. */
@@ -80,59 +98,78 @@ export interface PageClass {
   /** Nothing packs before this many tokens after the sinks exist; 0 when no statistics are taken. */
   readonly statisticsTokens: number;
   readonly slidingWindow: { readonly size: number; readonly sinks: number } | null;
+  /** Of the model: those with heads in this class. */
   readonly layers: readonly number[];
 }
 
-/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_* or PLAN_REFUSED. */
+/** Plans a scheme. Throws SCHEME_INVALID, GEOMETRY_INVALID, SHAPE_UNSUPPORTED, CALIBRATION_*, CODEC_* or PLAN_REFUSED. */
 export function createPlan(
   scheme: Scheme | SchemeData,
   geometry: Geometry,
   options: PlanOptions = {},
 ): Plan {
   const data = structuredClone(schemeDataOf(scheme));
-  checkOptions('createPlan', options, ['calibration', 'blockTokens']);
+  checkOptions('createPlan', options, ['calibration', 'codecs', 'blockTokens']);
   if (options.blockTokens !== undefined) checkCount('blockTokens', options.blockTokens, 1);
   const layerGeometry = resolveGeometry(geometry);
-  const calibration = resolveCalibration(data, layerGeometry.length, options.calibration);
+  const codecs = checkedCodecs((scheme as Scheme).codecs, options.codecs);
+  const units = unitsOfLayers(data, layerGeometry);
+  const calibration = resolveCalibration(data, options.calibration, {
+    fingerprint: schemeFingerprint(data),
+    geometry: layerGeometry,
+    units,
+  });
   const classes: { key: string; value: PageClass & { layers: number[] } }[] = [];
-  const planTensor = (tensor: 'key' | 'value', layer: number): TensorPlan => {
+  const planTensor = (tensor: 'key' | 'value', layer: number, unit: HeadUnit): TensorPlan => {
     const shape = layerGeometry[layer] as LayerGeometry;
-    const tensorScheme = schemeOfLayer(data, tensor, layer, layerGeometry.length);
+    const heads = unit.heads.length;
+    const calibrated = calibration?.layers[layer]?.[tensor];
+    const spec = withCalibratedLevels(unit[tensor], calibrated);
     const headDim = tensor === 'key' ? shape.keyHeadDim : shape.valueHeadDim;
-    const pageClass = classOf(data, tensor, tensorScheme, shape, options.blockTokens);
+    const pageClass = classOf(data, tensor, spec, shape, options.blockTokens);
     const identity = JSON.stringify(pageClass);
     let index = classes.findIndex((entry) => entry.key === identity);
     if (index < 0) index = classes.push({ key: identity, value: { ...pageClass, layers: [] } }) - 1;
-    classes[index]?.value.layers.push(layer);
-    const heads = shape.kvHeads;
+    const members = classes[index]?.value.layers as number[];
+    if (members.at(-1) !== layer) members.push(layer);
+    const layout =
+      spec.bits === 16
+        ? null
+        : layoutBlock(spec, { heads, headDim, blockTokens: pageClass.blockTokens, tensor });
+    const codec =
+      spec.bits === 16 || layout === null
+        ? undefined
+        : codecOf(spec, layout.tokensPerGroup * layout.channelsPerGroup, codecs, {
+            tensor,
+            layer,
+          });
     return {
       tensor,
       heads,
+      ...(heads < shape.kvHeads ? { headNumbers: unit.heads } : {}),
       headDim,
       class: index,
-      scheme: tensorScheme,
-      layout:
-        tensorScheme.bits === 16
-          ? null
-          : layoutBlock(tensorScheme, {
-              heads,
-              headDim,
-              blockTokens: pageClass.blockTokens,
-              tensor,
-            }),
-      calibration: calibration?.layers[layer]?.[tensor] ?? null,
+      scheme: spec,
+      layout,
+      calibration: calibrated === undefined ? null : calibrationOfHeads(calibrated, unit.heads),
+      ...(codec === undefined ? {} : { codec }),
       windowPageBytes: heads * WINDOW_PAGE_TOKENS * headDim * 2,
-      statisticsPageBytes: measuredTransforms(tensorScheme) * heads * headDim * 2,
+      statisticsPageBytes: measuredTransforms(spec) * heads * headDim * 2,
     };
   };
-  const layers = layerGeometry.map((shape, layer): LayerPlan => {
-    return {
-      layer,
-      geometry: shape,
-      key: planTensor('key', layer),
-      value: planTensor('value', layer),
-    };
-  });
+  const layers = layerGeometry.flatMap((shape, layer) =>
+    (units[layer] as readonly HeadUnit[]).map((unit): LayerPlan => {
+      const key = planTensor('key', layer, unit);
+      const rotary = rotaryOf(key.scheme, shape, layer);
+      return {
+        layer,
+        heads: unit.heads,
+        geometry: { ...geometryOfHeads(shape, unit.heads.length), rotary },
+        key,
+        value: planTensor('value', layer, unit),
+      };
+    }),
+  );
   for (const { layer, key, value } of layers) {
     checkSizes(key, layer);
     checkSizes(value, layer);
@@ -144,7 +181,38 @@ export function createPlan(
     classes: classes.map((entry) => entry.value),
     calibration,
   };
-  return deepFreeze({ ...body, fingerprint: fingerprint({ ...body, scheme: meaningOf(data) }) });
+  const identity = {
+    ...body,
+    scheme: meaningOf(data),
+    // The heads of a whole layer are no news (those of a unit its tensors name), and plans without an embedding keep the
+    // fingerprints they had before there was one.
+    layers: layers.map(({ heads, ...layer }) => ({
+      ...layer,
+      geometry: { ...layer.geometry, rotary: layer.geometry.rotary ?? undefined },
+    })),
+  };
+  return deepFreeze({ ...body, fingerprint: fingerprint(identity) });
+}
+
+function geometryOfHeads(shape: LayerGeometry, kvHeads: number): LayerGeometry {
+  return { ...shape, kvHeads, queryHeads: (shape.queryHeads / shape.kvHeads) * kvHeads };
+}
+
+/** The rotary embedding that attention applies to the keys of a layer; null when the caller has applied it. */
+function rotaryOf(
+  key: TensorScheme,
+  { rotary }: LayerGeometry,
+  layer: number,
+): LayerGeometry['rotary'] {
+  if (key.bits === 16 || key.stage !== 'pre-rope') return null;
+  if (rotary !== null) return rotary;
+  throw new LowbitKvError('GEOMETRY_INVALID', {
+    message: 'keys cached before the rotary embedding need to know the embedding',
+    value: rotary,
+    valid: '`rotary` with its pairs and its base or frequencies',
+    next: 'Add `rotary` to the geometry, or use a scheme that caches keys after the rotary embedding.',
+    where: { layer, field: 'rotary' },
+  });
 }
 
 /** Byte counts beyond 2^53 would be silently rounded. */
@@ -169,34 +237,6 @@ export function schemeFingerprint(scheme: Scheme | SchemeData): string {
 function meaningOf(scheme: SchemeData): Partial<SchemeData> {
   const { id, title, references, ...meaning } = scheme;
   return meaning;
-}
-
-function schemeOfLayer(
-  scheme: SchemeData,
-  tensor: 'key' | 'value',
-  layer: number,
-  layers: number,
-): TensorScheme {
-  let result = scheme[tensor];
-  for (const override of scheme.overrides ?? []) {
-    const replacement = override[tensor];
-    if (
-      replacement === undefined ||
-      !override.layers.map((n) => layerNumber(n, layers)).includes(layer)
-    )
-      continue;
-    if (override.heads !== undefined) {
-      throw new LowbitKvError('PLAN_REFUSED', {
-        message: 'overrides of single heads are not executed yet',
-        value: override.heads,
-        valid: 'overrides of whole layers',
-        next: 'Leave `heads` out of the override.',
-        where: { layer },
-      });
-    }
-    result = replacement;
-  }
-  return result;
 }
 
 function classOf(
@@ -252,88 +292,12 @@ function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): nu
 }
 
 function refuseUnplanned(spec: QuantizedTensorScheme): void {
-  if (spec.quantizer.mode === 'codec') {
-    throw new LowbitKvError('PLAN_REFUSED', {
-      message: 'codecs have no block layout yet',
-      value: spec.quantizer.codes,
-      valid: ['asymmetric', 'symmetric', 'hybrid'],
-      next: 'Express the scheme by a level table.',
-    });
-  }
   const format = spec.outliers?.storage.format;
-  if (format === undefined || format === 'coo64') return;
+  if (format !== 'bitmap64') return;
   throw new LowbitKvError('PLAN_REFUSED', {
     message: 'this outlier storage has no block layout yet',
     value: format,
     valid: ['coo64'],
     next: 'Use outlier bands stored as coo64, or leave `outliers` out.',
   });
-}
-
-function resolveCalibration(
-  scheme: SchemeData,
-  layers: number,
-  given: Calibration | undefined,
-): Calibration | null {
-  if (scheme.calibration.kind !== 'offline') {
-    if (given === undefined) return null;
-    throw new LowbitKvError('CALIBRATION_INVALID', {
-      message: `scheme ${JSON.stringify(scheme.id)} takes no calibration`,
-      value: scheme.calibration.kind,
-      valid: 'no calibration option',
-      next: 'Leave `calibration` out, or plan the scheme it was made for.',
-    });
-  }
-  if (given === undefined) {
-    throw new LowbitKvError('CALIBRATION_MISSING', {
-      message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
-      value: undefined,
-      valid: `a Calibration with ${scheme.calibration.values.join(' and ')} for every layer`,
-      next: 'Make one with the `calibrate` function of the scheme and pass it as `calibration`.',
-    });
-  }
-  const calibration = structuredClone(parseCalibration(given));
-  const refuse = (message: string, value: unknown, valid: string): never => {
-    throw new LowbitKvError('CALIBRATION_INVALID', {
-      message,
-      value,
-      valid,
-      next: 'Calibrate again for this scheme and model.',
-    });
-  };
-  const expected = schemeFingerprint(scheme);
-  if (calibration.scheme !== expected)
-    refuse('the calibration was made for another scheme', calibration.scheme, expected);
-  if (calibration.layers.length !== layers) {
-    refuse(
-      'the calibration has another number of layers',
-      calibration.layers.length,
-      `${layers} layers`,
-    );
-  }
-  for (const [layer, values] of calibration.layers.entries()) {
-    for (const tensor of ['key', 'value'] as const) {
-      const spec = schemeOfLayer(scheme, tensor, layer, layers);
-      if (spec.bits === 16 || spec.outliers?.kind !== 'bands') continue;
-      const bands = values[tensor]?.thresholds;
-      if (bands === undefined)
-        refuse(`layer ${layer} has no ${tensor} thresholds`, bands, 'four thresholds');
-      else if (
-        !(
-          bands.outerLow <= bands.innerLow &&
-          bands.innerLow <= bands.innerHigh &&
-          bands.innerHigh <= bands.outerHigh
-        )
-      ) {
-        refuse(
-          `${tensor} thresholds of layer ${layer} are out of order`,
-          bands,
-          'outerLow <= innerLow <= innerHigh <= outerHigh',
-        );
-      } else if (Object.values(bands).some((edge) => roundToF16(edge) !== edge)) {
-        refuse(`${tensor} thresholds of layer ${layer} are not f16 values`, bands, 'f16 values');
-      }
-    }
-  }
-  return calibration;
 }

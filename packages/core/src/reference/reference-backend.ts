@@ -14,8 +14,10 @@ import type {
 } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { decodeF16 } from '../float16.js';
+import type { RotaryEmbedding } from '../geometry.js';
 import { attendHead } from '../law/attention.js';
 import { encodeTokens, type PackedTensorPlan } from '../law/encode.js';
+import { RotaryRotation } from '../law/rotary.js';
 import { measureStatistics } from '../law/statistics.js';
 import { unexecutedFeatures } from '../law/support.js';
 import { Transforms } from '../law/transforms.js';
@@ -46,6 +48,7 @@ interface LayerPages {
   readonly value: HostPages;
   readonly keyTiles: TileDecoder;
   readonly valueTiles: TileDecoder;
+  readonly rotary: RotaryRotation | null;
 }
 
 class ReferenceStore implements BlockStore {
@@ -53,6 +56,7 @@ class ReferenceStore implements BlockStore {
   #disposed = false;
 
   constructor(plan: Plan, options: StoreOptions) {
+    const rotations = new Map<string, RotaryRotation>();
     this.#layers = plan.layers.map((layer) => {
       const pages = (tensor: TensorPlan) =>
         new HostPages(
@@ -67,6 +71,7 @@ class ReferenceStore implements BlockStore {
         value,
         keyTiles: new TileDecoder(key),
         valueTiles: new TileDecoder(value),
+        rotary: rotationOf(layer.geometry.rotary, rotations),
       };
     });
   }
@@ -135,6 +140,7 @@ class ReferenceStore implements BlockStore {
           query: values,
           queryOffset: (q, g) => row(q, g) * keyHeadDim,
           kvHead: head,
+          rotary: layer.rotary,
           keyTransforms,
           valueTransforms,
           output,
@@ -184,6 +190,18 @@ class ReferenceStore implements BlockStore {
     }
     return found;
   }
+}
+
+/** Layers with equal embeddings share their angles. */
+function rotationOf(
+  embedding: RotaryEmbedding | null,
+  known: Map<string, RotaryRotation>,
+): RotaryRotation | null {
+  if (embedding === null) return null;
+  const name = JSON.stringify(embedding);
+  const rotation = known.get(name) ?? new RotaryRotation(embedding);
+  known.set(name, rotation);
+  return rotation;
 }
 
 function statisticsOf(pages: HostPages, page: number): Uint16Array | null {

@@ -3,15 +3,25 @@
  * Runs in Node and in the browser and needs no test runner.
  */
 export { createDraws, type DrawnArray, type DrawnDtype, roundOnceToF16 } from './draws.js';
+export { E2M1_LEVELS, e4m3Levels } from './float-levels.js';
 export { type GridRecipe, type GridTensor, lcgGrid } from './grid.js';
+export { sharedExponentCodec, withSharedExponent } from './inline-codec.js';
+export {
+  inlineTables,
+  levelTable,
+  offsetLevelTable,
+  withParameters,
+  withTop,
+  withTypes,
+} from './inline-codes.js';
 export {
   asymmetric,
   bands,
   channelScaled,
   hybrid,
   inlineCalibration,
+  inlineNeed,
   inlineScheme,
-  levelTable,
   type SchemeParts,
   symmetric,
 } from './inline-schemes.js';
@@ -42,4 +52,5 @@ export {
   type ReferenceAttentionResult,
   referenceAttention,
 } from './reference-attention.js';
+export { type KeyShape, rotateKeys } from './rotary.js';
 export * from './tolerances.js';

@@ -30,9 +30,11 @@ it(
       'failed steps',
       'truncations',
       'blocks compared',
+      'layers of several units compared',
       'attended before packing',
       'attended after packing',
       'committed attention',
+      'keys rotated in attention',
     ];
     const rare = ['restored', 'out of pages', 'refused queries', 'refused truncations'];
     for (const name of RUNS < 1000 ? common : [...common, ...rare])

@@ -121,11 +121,13 @@ describe.each(SCHEMES)('%s', (_name, scheme) => {
   });
 });
 
-it('a plan whose scales are f32 is refused before anything is stored', async () => {
-  const scheme = { ...SCHEMES[0]![1], parameters: { scale: 'f32', zero: 'f16' } } as const;
-  const error = await refusal(() => cacheOf(scheme, { bits: 16 }, geometry, { tokens: 64 }));
-  expect(error.code).toBe('PLAN_REFUSED');
-  expect(error.message).toContain('key: scale parameters of type f32');
+it('blocks whose scales are f32 are refused by a plan that declares f16', async () => {
+  const wide = { ...SCHEMES[0]![1], parameters: { scale: 'f32', zero: 'f16' } } as const;
+  const { bytes } = await snapshotOf(wide);
+  const { cache } = await snapshotOf(SCHEMES[0]![1]);
+  const before = await pagesInUse(cache);
+  expect((await refusal(() => cache.restore(bytes))).code).toBe('SNAPSHOT_MISMATCH');
+  expect(await pagesInUse(cache)).toBe(before);
 });
 
 it('a zero of a type the contract does not know is refused with the types it knows', async () => {

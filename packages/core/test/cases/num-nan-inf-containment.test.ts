@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { LowbitKvError } from '../../src/errors.js';
-import { f32ToF16, isFiniteF16 } from '../../src/float16.js';
+import { f32ToF16 } from '../../src/float16.js';
 import {
   type Cache,
   f16Tensor,
@@ -12,8 +12,22 @@ import {
 } from '../../src/index.js';
 import { unpackCodes } from '../../src/law/bits.js';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
-import { readU16 } from '../../src/law/page-bytes.js';
-import { headsFirstToRagged, lcgNormal, type NormalRecipe } from '../../src/testing/index.js';
+import { readNumber } from '../../src/law/page-bytes.js';
+import { parameterValue } from '../../src/law/parameters.js';
+import { PARAMETER_BYTES } from '../../src/plan/layout.js';
+import { validatePage } from '../../src/plan/validate-page.js';
+import {
+  asymmetric,
+  e4m3Levels,
+  headsFirstToRagged,
+  lcgNormal,
+  levelTable,
+  type NormalRecipe,
+  offsetLevelTable,
+  symmetric,
+  withTop,
+  withTypes,
+} from '../../src/testing/index.js';
 import { groupScheme } from '../law/support.js';
 import { loadCase } from '../testing/load-case.js';
 import { attended, cacheOf, filled } from './num-support.js';
@@ -57,6 +71,18 @@ const SCHEMES: [string, QuantizedTensorScheme][] = (['tokens', 'channels'] as co
       groupScheme(4, along, 32, { mode: 'symmetric', codes: 'fullSigned' }),
     ],
     [`hybrid along ${along}`, groupScheme(2, along, 32, HYBRID)],
+    [`powers of two along ${along}`, withTypes(symmetric(4, 'signmag', along, 32), 3)],
+    [`e4m3 scales along ${along}`, withTypes(asymmetric(3, along, 32), 2)],
+    [`f32 hybrid along ${along}`, withTypes(groupScheme(2, along, 32, HYBRID), 1)],
+    [
+      `root mean squares along ${along}`,
+      levelTable(2, { levels: [-1.5, -0.5, 0.5, 1.5], scaledBy: 'rootMeanSquare' }, along, 32),
+    ],
+    [
+      `a table without a scale along ${along}`,
+      levelTable(8, { levels: e4m3Levels(), scaledBy: 'none' }, along, 32),
+    ],
+    [`a table over a zero along ${along}`, offsetLevelTable(2, [0, 0.2, 1], along, 32)],
   ],
 );
 
@@ -139,7 +165,7 @@ describe.each(SCHEMES)('%s', (_name, scheme) => {
       if (!isPoisoned) expect(different).toEqual([]);
       else for (const name of different) expect(name).toBe(own);
       for (const group of actual.values())
-        expect(group.parameters.every((half) => isFiniteF16(half))).toBe(true);
+        expect(group.parameters.every(Number.isFinite)).toBe(true);
     }
     const output = await attended(cache, sequence, query);
     const wanted = await attended(clean, reference, query);
@@ -148,6 +174,32 @@ describe.each(SCHEMES)('%s', (_name, scheme) => {
     expect(wanted.subarray(0, 2 * DIM).some((v) => v !== 0)).toBe(true);
   });
 });
+
+it.each(['tokens', 'channels'] as const)(
+  'with mask, top outliers stay finite and in their token, groups along %s',
+  async (along) => {
+    const scheme = withTop(asymmetric(4, along, 32), 2);
+    const clean = await open(scheme, 'mask');
+    const reference = await filled(clean, TOKENS, CLEAN, CLEAN);
+    const wanted = await clean.materialize(reference, 0);
+    for (const poison of input.poison) {
+      const cache = await open(scheme, 'mask');
+      const sequence = await filled(cache, TOKENS, poisoned(poison), CLEAN);
+      const { key } = await cache.materialize(sequence, 0);
+      const [, head, token] = poison.index;
+      const group = along === 'tokens' ? Math.floor(token / 32) : token;
+      for (let i = 0; i < key.data.length; i++) {
+        const at = Math.floor(i / (HEADS * DIM));
+        const sameRows = (along === 'tokens' ? Math.floor(at / 32) : at) === group;
+        if (sameRows && Math.floor(i / DIM) % HEADS === head) continue;
+        expect(key.data[i]).toBe(wanted.key.data[i]);
+      }
+      const plan = cache.plan.layers[0]!.key as PackedTensorPlan;
+      for (const { bytes, validTokens } of await cache.exportBlocks(sequence, 0, 'key'))
+        expect(() => validatePage(plan, bytes, validTokens)).not.toThrow();
+    }
+  },
+);
 
 it('refuses f32 input that f16 cannot hold, by the value given', async () => {
   const cache = await open(SCHEMES[0]![1], 'error');
@@ -201,9 +253,11 @@ async function groupsOf(
           );
           groups.set(`${head} ${block.position / layout.tokensPerGroup + row} ${column}`, {
             codes: [...codes],
-            parameters: layout.parameters.map((plane) =>
-              readU16(block.bytes, base + plane.offset + 2 * (row * columns + column)),
-            ),
+            parameters: layout.parameters.map(({ type, offset }) => {
+              const bytes = PARAMETER_BYTES[type];
+              const entry = base + offset + bytes * (row * columns + column);
+              return parameterValue(type)(readNumber(block.bytes, entry, bytes));
+            }),
           });
         }
       }

@@ -15,7 +15,20 @@ import {
   type Sequence,
   schemeFingerprint,
 } from '../../src/index.js';
-import { lcgNormal, maxAbsDifference, referenceAttention } from '../../src/testing/index.js';
+import {
+  asymmetric,
+  E2M1_LEVELS,
+  e4m3Levels,
+  inlineScheme,
+  lcgNormal,
+  levelTable,
+  maxAbsDifference,
+  offsetLevelTable,
+  referenceAttention,
+  symmetric,
+  withTop,
+  withTypes,
+} from '../../src/testing/index.js';
 import { channelKeys, scheme, tensor, tokenKeys } from '../support/schemes.js';
 import { loadCase } from '../testing/load-case.js';
 
@@ -56,6 +69,8 @@ function banded(scope: 'head' | 'allHeads', uniform: boolean): Scheme {
   } as never;
 }
 
+const E2M1 = { levels: E2M1_LEVELS, scaledBy: 'absoluteMaximum' } as const;
+
 const plans: Record<string, Scheme> = {
   'full, 3 bit': channelKeys({ bits: 3, codes: 'full', residual: 32 }),
   'full, 2 bit, along tokens': tokenKeys({ bits: 2, codes: 'full', sinks: 4 }),
@@ -65,6 +80,25 @@ const plans: Record<string, Scheme> = {
   'hybrid, 4 bit, along tokens': tokenKeys({ bits: 4, codes: 'hybrid', residual: 0 }),
   'bands, mid-rise, per head': banded('head', false),
   'bands, uniform, all heads': banded('allHeads', true),
+  'E2M1, e4m3 and e8m0 scales': inlineScheme({
+    key: withTypes(levelTable(4, E2M1, 'channels', 16), 2),
+    value: withTypes(levelTable(4, E2M1, 'tokens', 32, { recent: 8, flush: 32 }), 3),
+    sinks: 4,
+  }),
+  'tables without a scale and over a zero': inlineScheme({
+    key: levelTable(8, { levels: e4m3Levels(), scaledBy: 'none' }, 'channels', 64),
+    value: offsetLevelTable(3, [0, 0.15, 0.3, 0.45, 0.6, 0.8, 1], 'tokens', 32),
+  }),
+  'f32 parameters, 4 bit': inlineScheme({
+    key: withTypes(asymmetric(4, 'tokens', 32), 1),
+    value: withTypes(symmetric(4, 'signmag', 'channels', 32), 1),
+    packing: 'after-attention',
+  }),
+  'top outliers, 3 bit': inlineScheme({
+    key: withTop(asymmetric(3, 'tokens', 32), 3),
+    value: withTop(symmetric(3, 'signmag', 'channels', 32), 2),
+    sinks: 2,
+  }),
 };
 
 async function open(spec: Scheme, geometry: Partial<Geometry> = {}): Promise<Cache> {

@@ -1,7 +1,7 @@
 // The contract suite catches schemes that break what it checks.
 import { expect, test } from 'vitest';
 import { type SchemeContractOptions, schemeChecks } from '../../src/contract/index.js';
-import { defineScheme, type Scheme, schemeFingerprint } from '../../src/index.js';
+import { defineScheme, type Geometry, type Scheme, schemeFingerprint } from '../../src/index.js';
 import { asymmetric, bands, inlineCalibration, inlineScheme } from '../../src/testing/index.js';
 
 const sound = defineScheme(
@@ -75,7 +75,7 @@ test('bands whose thresholds do not fit the data lose too much', async () => {
     provenance: { source: 'wrong on purpose' },
     layers: [{ key: { thresholds: edges }, value: { thresholds: edges } }],
   });
-  const good = () => inlineCalibration(banded, 1) ?? calibration();
+  const good = (geometry: Geometry) => inlineCalibration(banded, geometry) ?? calibration();
   expect(await failure(banded, name, { calibration: good })).toBe('passed');
   const wrong = await failure(banded, name, { calibration });
   expect(wrong).not.toBe('passed');

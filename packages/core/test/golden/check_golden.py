@@ -32,7 +32,9 @@ class Layout:
         self.bits = tensor["bits"]
         groups, quantizer = tensor["groups"], tensor["quantizer"]
         self.along = groups["along"]
-        self.bands = tensor.get("outliers", {}).get("kind") == "bands"
+        outliers = tensor.get("outliers", {})
+        self.bands = outliers.get("kind") == "bands"
+        self.top = outliers["count"] if outliers.get("kind") == "top" else 0
         self.shared = self.along == "vector" and groups["scope"] == "allHeads"
         self.size = {"tokens": groups.get("size"), "channels": groups.get("size"), "vector": head_dim}[self.along]
 
@@ -45,7 +47,7 @@ class Layout:
             middle = ["middleMaximum"] if quantizer["codes"] == "midRise" else ["middleMinimum", "middleStep"]
             names = middle + ["outerMinimum", "outerStep", "innerMinimum", "innerStep"]
         else:
-            names = ["scale"] if quantizer["mode"] == "symmetric" else ["scale", "zero"]
+            names = [name for name in ("scale", "zero") if name in tensor["parameters"]]
         if self.along == "tokens":
             self.entries = block_tokens // self.size * head_dim
         elif self.along == "channels":
@@ -55,11 +57,10 @@ class Layout:
 
         end = align16(self.rows * self.row_bytes)
         shared_end = 0
-        self.planes = {}
+        self.planes, self.types = {}, {}
         for name in names:
             kind = tensor["parameters"]["zero" if name == "zero" else "scale"]
-            assert kind == "f16", kind
-            self.planes[name] = shared_end if self.shared else end
+            self.planes[name], self.types[name] = shared_end if self.shared else end, kind
             taken = align16(self.entries * TYPE_BYTES[kind])
             if self.shared:
                 shared_end += taken
@@ -74,6 +75,11 @@ class Layout:
             self.end_offsets = end
             self.outliers = align16(end + block_tokens * self.chunks * self.offset_bytes)
             end = self.outliers + align16(self.capacity)
+        if self.top:
+            self.channel_bytes = 1 if head_dim <= 256 else 2
+            self.top_values = end
+            self.top_channels = align16(end + block_tokens * self.top * 2)
+            end = align16(self.top_channels + block_tokens * self.top * self.channel_bytes)
         self.head_bytes, self.shared_bytes = end, shared_end
         self.page_bytes = heads * end + shared_end
 
@@ -100,11 +106,25 @@ class Page:
         return value
 
     def parameter(self, head, name, entry):
-        """The f16 bits and their value."""
+        """The bits and their value."""
         layout = self.layout
         base = layout.heads * layout.head_bytes if layout.shared else head * layout.head_bytes
-        bits = self.number(base + layout.planes[name] + 2 * entry, 2)
-        return bits, struct.unpack("<e", bits.to_bytes(2, "little"))[0]
+        kind = layout.types[name]
+        size = TYPE_BYTES[kind]
+        bits = self.number(base + layout.planes[name] + size * entry, size)
+        return bits, parameter_value(kind, bits)
+
+    def top_outliers(self, head, slot):
+        """Value by channel."""
+        layout = self.layout
+        base, first = head * layout.head_bytes, slot * layout.top
+        result = {}
+        for entry in range(first, first + layout.top):
+            value = self.number(base + layout.top_values + 2 * entry, 2)
+            channel = self.number(base + layout.top_channels + layout.channel_bytes * entry, layout.channel_bytes)
+            assert channel > max(result, default=-1)
+            result[channel] = parameter_value("f16", value)
+        return result
 
     def end_offset(self, head, index):
         layout = self.layout
@@ -112,6 +132,16 @@ class Page:
 
     def unread_bits_set(self):
         return sum(bin(value & ~mask & 255).count("1") for value, mask in zip(self.data, self.read))
+
+
+def parameter_value(kind, bits):
+    """Section 4."""
+    if kind == "e8m0":
+        return 2.0 ** (bits - 127) if bits else 0.0
+    if kind == "e4m3":
+        field, mantissa = bits >> 3, bits & 7
+        return mantissa * 2.0**-9 if field == 0 else (8 + mantissa) * 2.0 ** (field - 10)
+    return struct.unpack("<e" if kind == "f16" else "<f", bits.to_bytes(TYPE_BYTES[kind], "little"))[0]
 
 
 def signed(code, bits):
@@ -127,14 +157,17 @@ def decode_group_element(page, head, slot, channel):
     else:
         code = page.code(head, slot, channel)
         entry = slot * (layout.head_dim // layout.size) + channel // layout.size
+    table = quantizer["codes"]["levels"] if isinstance(quantizer["codes"], dict) else None
+    if "scale" not in layout.planes:
+        return f32(table[code])
     scale_bits, scale = page.parameter(head, "scale", entry)
     if quantizer["mode"] == "symmetric":
-        return f32(signed(code, bits) * scale)
+        return f32((f32(table[code]) if table else signed(code, bits)) * scale)
     zero = page.parameter(head, "zero", entry)[1]
     if quantizer["mode"] == "asymmetric":
-        return f32(code * scale + zero)
-    if scale_bits & 0x8000:
-        return f32(code * abs(scale) + zero)
+        return f32(f32((f32(table[code]) if table else code) * scale) + zero)
+    if scale_bits & (0x80000000 if layout.types["scale"] == "f32" else 0x8000):
+        return f32(f32(code * abs(scale)) + zero)
     assert zero == 0
     return f32(signed(code, bits) * scale)
 
@@ -188,7 +221,10 @@ def check_page(golden):
             if layout.bands:
                 decoded += decode_bands_vector(page, head, slot, golden["thresholds"])
             else:
-                decoded += [decode_group_element(page, head, slot, channel) for channel in range(head_dim)]
+                values = [decode_group_element(page, head, slot, channel) for channel in range(head_dim)]
+                for channel, value in page.top_outliers(head, slot).items() if layout.top else ():
+                    values[channel] = value
+                decoded += values
     recorded = read_checked(golden["decoded"])
     recorded = struct.unpack(f"<{len(recorded) // 4}f", recorded)
     assert len(recorded) == len(decoded), (len(recorded), len(decoded))

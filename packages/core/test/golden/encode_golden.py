@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from check_golden import FOLDER, Layout, f32, read_checked
+from check_golden import FOLDER, TYPE_BYTES, Layout, f32, parameter_value, read_checked
 
 
 def f16_bits(value):
@@ -66,6 +66,56 @@ def store_offset(value):
     return bits & 0x8000 | min(bits & 0x7FFF, 0x7BFF)
 
 
+def f32_bits(value):
+    return int.from_bytes(struct.pack("<f", value), "little")
+
+
+def exponent(value):
+    """floor(log2 value) of a positive number."""
+    value, result = Fraction(value), 0
+    while value >= 2:
+        value, result = value / 2, result + 1
+    while value < 1:
+        value, result = value * 2, result - 1
+    return result
+
+
+def nearest_bits(kind, value, candidates):
+    """Bits of the nearest number, ties to even bits."""
+    distance = lambda bits: (abs(Fraction(parameter_value(kind, bits)) - Fraction(value)), bits & 1)
+    return min(candidates, key=distance)
+
+
+def scale_bits(kind, extent, top):
+    """The scale of a group whose largest code stands for `top`."""
+    if kind == "e8m0":
+        return 0 if extent == 0 else min(max(exponent(extent) - exponent(top) + 127, 1), 254)
+    ideal = f32(extent * f32(1 / top))
+    if kind == "f16":
+        return store_scale(ideal)
+    if kind == "f32":
+        return 0 if ideal == 0 else f32_bits(ideal if abs(ideal) >= 2.0**-126 else 2.0**-126 * (1 if ideal > 0 else -1))
+    return 0 if ideal == 0 else nearest_bits(kind, ideal, range(1, 127))
+
+
+def root_of(kind, square):
+    """The scale nearest to a square root, found by the squares of the middles between neighbours."""
+    assert kind in ("f16", "e4m3"), kind
+    if square == 0:
+        return 0
+    best, last = (0x0400, 0x7BFF) if kind == "f16" else (1, 126)
+    while best < last:
+        middle = (Fraction(parameter_value(kind, best)) + Fraction(parameter_value(kind, best + 1))) / 2
+        if middle**2 > Fraction(square):
+            break
+        best += 1
+    return best
+
+
+def zero_bits(kind, value):
+    return store_offset(value) if kind == "f16" else 0 if value == 0 else f32_bits(value)
+
+
 def nearest(difference, step, lowest, highest):
     """clamp(round(difference / step)); Python rounds a Fraction half to even."""
     if step == 0:
@@ -73,29 +123,38 @@ def nearest(difference, step, lowest, highest):
     return min(max(round(Fraction(difference) / Fraction(step)), lowest), highest)
 
 
-def affine(values, largest):
+def affine(values, largest, types=("f16", "f16")):
     """Offset and step bits of a set of numbers (sections 3 and 6)."""
     if not values:
         return 0, 0
-    offset = store_offset(min(values))
-    width = max(f32(max(values) - f16_value(offset)), 0.0)
-    return offset, store_scale(f32(width * f32(1 / largest)))
+    scale, zero = types
+    offset = zero_bits(zero, min(values))
+    width = max(f32(max(values) - parameter_value(zero, offset)), 0.0)
+    return offset, scale_bits(scale, width, largest)
 
 
-def asymmetric(group, bits):
+# Sections 3 to 5. An element that is None is no member of its group.
+
+
+def members(group):
+    return [x for x in group if x is not None]
+
+
+def asymmetric(group, bits, types):
     largest = 2**bits - 1
-    zero, scale = affine(group, largest)
-    z, s = f16_value(zero), f16_value(scale)
-    return [nearest(f32(x - z), s, 0, largest) for x in group], scale, zero
+    zero, scale = affine(members(group), largest, types)
+    s, z = parameter_value(types[0], scale), parameter_value(types[1], zero)
+    return [0 if x is None else nearest(f32(x - z), s, 0, largest) for x in group], scale, zero
 
 
-def symmetric(group, bits, kind):
+def symmetric(group, bits, kind, scale_type):
     half = 2 ** (bits - 1)
     lowest, divisor = (1 - half, half - 1) if kind == "signmag" else (-half, half)
-    extreme = max(group, key=abs)  # the first one of largest magnitude
+    extreme = max(members(group), key=abs, default=0.0)  # the first one of largest magnitude
     top = -extreme if kind == "fullSigned" else abs(extreme)
-    scale = store_scale(f32(top * f32(1 / divisor)))
-    return [nearest(x, f16_value(scale), lowest, half - 1) for x in group], scale
+    scale = scale_bits(scale_type, top, divisor)
+    s = parameter_value(scale_type, scale)
+    return [0 if x is None else nearest(x, s, lowest, half - 1) for x in group], scale
 
 
 def tree(terms):
@@ -105,15 +164,41 @@ def tree(terms):
     return terms[0]
 
 
-def hybrid(group, bits, quantizer):
-    signed_codes, signed_scale = symmetric(group, bits, quantizer["codes"])
-    codes, scale, zero = asymmetric(group, quantizer["asymmetricBits"])
-    s, s2, z = f16_value(signed_scale), f16_value(scale), f16_value(zero)
-    error_s = tree([abs(f32(f32(code * s) - x)) for code, x in zip(signed_codes, group)])
-    error_a = tree([abs(f32(f32(code * s2 + z) - x)) for code, x in zip(codes, group)])
+def hybrid(group, bits, quantizer, types):
+    signed_codes, signed_scale = symmetric(group, bits, quantizer["codes"], types[0])
+    codes, scale, zero = asymmetric(group, quantizer["asymmetricBits"], types)
+    s, s2 = parameter_value(types[0], signed_scale), parameter_value(types[0], scale)
+    z = parameter_value(types[1], zero)
+    error = lambda decoded: tree([0.0 if x is None else abs(f32(d - x)) for d, x in zip(decoded, group)])
+    error_s = error([f32(code * s) for code in signed_codes])
+    error_a = error([f32(f32(code * s2) + z) for code in codes])
     if error_a < error_s or (error_a == error_s and quantizer["tie"] == "asymmetric"):
-        return codes, scale | 0x8000, zero
+        return codes, scale | 1 << (8 * TYPE_BYTES[types[0]] - 1), zero
     return signed_codes, signed_scale, 0
+
+
+def level_codes(group, table, s, z=0.0):
+    middles = [f32((a + b) / 2) for a, b in zip(table, table[1:])]
+    return [0 if x is None or s == 0 else sum(f32(x - z) > f32(m * s) for m in middles) for x in group]
+
+
+def levels(group, quantizer, types):
+    table = [f32(level) for level in quantizer["codes"]["levels"]]
+    scaled_by = quantizer["codes"]["scaledBy"]
+    if scaled_by == "none":
+        return level_codes(group, table, 1.0), {}
+    if quantizer["mode"] == "asymmetric":
+        zero, scale = affine(members(group), table[-1], types)
+        z = parameter_value(types[1], zero)
+        return level_codes(group, table, parameter_value(types[0], scale), z), {"scale": scale, "zero": zero}
+    if scaled_by == "rootMeanSquare":
+        squares = [0.0 if x is None else f32(x * x) for x in group]
+        square = f32(tree(squares) * f32(1 / max(len(members(group)), 1)))
+        scale = root_of(types[0], square)
+    else:
+        largest = max((abs(x) for x in members(group)), default=0.0)
+        scale = scale_bits(types[0], largest, max(abs(level) for level in table))
+    return level_codes(group, table, parameter_value(types[0], scale)), {"scale": scale}
 
 
 # Section 6
@@ -183,23 +268,46 @@ class Writer:
     def parameter(self, head, name, entry, bits):
         layout = self.layout
         base = layout.heads * layout.head_bytes if layout.shared else head * layout.head_bytes
-        self.number(base + layout.planes[name] + 2 * entry, 2, bits)
+        size = TYPE_BYTES[layout.types[name]]
+        self.number(base + layout.planes[name] + size * entry, size, bits)
+
+    def top_outlier(self, head, entry, channel, value):
+        layout = self.layout
+        base = head * layout.head_bytes
+        self.number(base + layout.top_values + 2 * entry, 2, store_offset(value))
+        self.number(base + layout.top_channels + layout.channel_bytes * entry, layout.channel_bytes, channel)
 
 
 def quantize(group, tensor):
     quantizer, bits = tensor["quantizer"], tensor["bits"]
+    types = tensor["parameters"].get("scale"), tensor["parameters"].get("zero")
+    if isinstance(quantizer["codes"], dict):
+        return levels(group, quantizer, types)
     if quantizer["mode"] == "asymmetric":
-        codes, scale, zero = asymmetric(group, bits)
+        codes, scale, zero = asymmetric(group, bits, types)
     elif quantizer["mode"] == "hybrid":
-        codes, scale, zero = hybrid(group, bits, quantizer)
+        codes, scale, zero = hybrid(group, bits, quantizer, types)
     else:
-        (codes, scale), zero = symmetric(group, bits, quantizer["codes"]), None
+        (codes, scale), zero = symmetric(group, bits, quantizer["codes"], types[0]), None
     return codes, {"scale": scale} | ({} if zero is None else {"zero": zero})
+
+
+def take_outliers(writer, tokens, valid):
+    """Writes the top outliers and leaves None in their place."""
+    layout = writer.layout
+    for slot, token in enumerate(tokens):
+        for head, row in enumerate(token):
+            rank = sorted(range(len(row)), key=lambda channel: (-abs(row[channel]), channel))
+            for i, channel in enumerate(sorted(rank[: layout.top])):
+                if slot < valid:
+                    writer.top_outlier(head, slot * layout.top + i, channel, row[channel])
+                row[channel] = None
 
 
 def encode_groups(writer, tokens, valid, tensor):
     layout = writer.layout
     size, dim = layout.size, layout.head_dim
+    take_outliers(writer, tokens, valid)
     for head in range(layout.heads):
         if layout.along == "tokens":
             for first in range(0, len(tokens), size):

@@ -8,8 +8,8 @@ import { channelReciprocals } from '../../src/law/statistics.js';
 import { signedCode } from '../../src/law/symmetric.js';
 import type { ParameterName } from '../../src/plan/layout.js';
 import type { Quantizer } from '../../src/scheme.js';
-import { bandScheme, groupScheme, hex, planOf, readParameter } from './support.js';
-import { bitsOf, bytesOfHex, floatsOf, lawVectors } from './vectors.js';
+import { bandScheme, f16Parameters, groupScheme, hex, planOf, readParameter } from './support.js';
+import { bitsOf, bytesOfHex, floatsOf, lawVectors, typedQuantizer } from './vectors.js';
 
 /** Codes, parameters and decoded values of one group, stored along an axis as the only group of a page. */
 function throughPage(
@@ -17,6 +17,7 @@ function throughPage(
   bits: 1 | 2 | 3 | 4 | 8,
   quantizer: Quantizer,
   along: 'tokens' | 'channels',
+  parameters = f16Parameters(quantizer),
 ) {
   const bitsIn = bitsOf(x);
   const size = bitsIn.length;
@@ -24,7 +25,7 @@ function throughPage(
     along === 'channels'
       ? { heads: 1, headDim: size, blockTokens: 1 }
       : { heads: 1, headDim: 1, blockTokens: size };
-  const plan = planOf(groupScheme(bits, along, size, quantizer), shape);
+  const plan = planOf(groupScheme(bits, along, size, quantizer, parameters), shape);
   const page = new Uint8Array(plan.layout.pageBytes);
   const count = along === 'channels' ? 1 : size;
   encodeTokens(plan, bitsIn, count, null, page, 0);
@@ -32,8 +33,8 @@ function throughPage(
   decodeTokens(plan, page, 0, 0, count, decoded);
   return {
     packed: page.subarray(0, (size * bits) / 8),
-    scale: readParameter(plan, page, 0, 'scale', 0),
-    zero: quantizer.mode === 'symmetric' ? 0 : readParameter(plan, page, 0, 'zero', 0),
+    scale: parameters.scale ? readParameter(plan, page, 0, 'scale', 0) : null,
+    zero: parameters.zero ? readParameter(plan, page, 0, 'zero', 0) : null,
     decoded,
   };
 }
@@ -53,7 +54,7 @@ describe.each(['channels', 'tokens'] as const)('one group along %s', (along) => 
     expect(result.packed).toEqual(bytesOfHex(row.packed));
     expect([result.scale, result.zero]).toEqual([
       hex(row.scale),
-      hex('zero' in row ? row.zero : '0'),
+      'zero' in row ? hex(row.zero) : null,
     ]);
     expect(sameValues(result.decoded, floatsOf(row.decoded))).toBe(true);
   };
@@ -76,6 +77,19 @@ describe.each(['channels', 'tokens'] as const)('one group along %s', (along) => 
     (_bits, _name, row) => check(row, { mode: 'asymmetric', codes: 'uniform' }),
   );
 
+  it.each(
+    lawVectors.types.map((row) => {
+      const { scale = 'no scale', zero = 'no zero' } = row.parameters;
+      const codes = JSON.stringify(row.quantizer.codes);
+      return [row.quantizer.mode, codes, row.bits, scale, zero, row.name, row] as const;
+    }),
+  )('%s %s, %d bits, %s, %s: %s', (_mode, _codes, _bits, _scale, _zero, _name, row) => {
+    const result = throughPage(row.x, row.bits, typedQuantizer(row), along, row.parameters);
+    expect(result.packed).toEqual(bytesOfHex(row.packed));
+    expect([result.scale, result.zero]).toEqual([row.scale, row.zero]);
+    expect(sameValues(result.decoded, floatsOf(row.decoded))).toBe(true);
+  });
+
   it.each(lawVectors.hybrid.map((row) => [row.codes, row.asymmetricBits, row.name, row] as const))(
     'hybrid %s with %d-bit asymmetric codes: %s',
     (_codes, _bits, _name, row) => {
@@ -96,6 +110,51 @@ it('codes of the vectors are those of the packed bytes', () => {
     });
     expect(codes).toEqual(row.q);
   }
+});
+
+describe('pages with top outliers', () => {
+  it.each(
+    lawVectors.top.map((row) => {
+      const codes = JSON.stringify(row.quantizer.codes);
+      return [row.quantizer.mode, codes, row.parameters.scale, row.name, row.along, row] as const;
+    }),
+  )('%s %s, %s: %s along %s', (_mode, _codes, _scale, _name, _along, row) => {
+    const { along, size, bits, count, parameters } = row;
+    const headDim = row.tokens[0]!.length;
+    const blockTokens = row.tokens.length;
+    const groups = groupScheme(bits, along, size, typedQuantizer(row), parameters);
+    const outliers = { kind: 'top', count, storage: { format: 'list' } } as const;
+    const plan = planOf({ ...groups, outliers }, { heads: 2, headDim, blockTokens });
+    const page = new Uint8Array(plan.layout.pageBytes);
+    const zeros = row.tokens.map((token) => token.map(() => '0x0000'));
+    // The second head holds the tokens, so that offsets inside a page count.
+    const tokens = row.tokens.flatMap((token, i) => [...bitsOf(zeros[i]!), ...bitsOf(token)]);
+    encodeTokens(plan, Uint16Array.from(tokens), blockTokens, null, page, 0);
+    const base = plan.layout.headBytes;
+    const { rowBytes } = plan.layout.codes;
+    for (const [i, packed] of row.packed.entries()) {
+      const bytes = bytesOfHex(packed);
+      expect(page.subarray(base + i * rowBytes, base + i * rowBytes + bytes.length)).toEqual(bytes);
+    }
+    const perRow = row.groups.length / row.packed.length;
+    for (const [i, [scale, zero]] of row.groups.entries()) {
+      const [line, group] = [Math.floor(i / perRow), i % perRow];
+      const entry = along === 'tokens' ? group * headDim + line : i;
+      if (scale !== null) expect(readParameter(plan, page, 1, 'scale', entry)).toBe(scale);
+      if (zero !== null) expect(readParameter(plan, page, 1, 'zero', entry)).toBe(zero);
+    }
+    const { channels } = plan.layout.top!;
+    const stored = page.subarray(base + channels.offset).subarray(0, blockTokens * count);
+    expect([...stored]).toEqual(row.channels.flat());
+    const decoded = new Float32Array(blockTokens * headDim);
+    decodeTokens(plan, page, 1, 0, blockTokens, decoded);
+    expect(
+      sameValues(
+        decoded,
+        row.decoded.flatMap((line) => [...floatsOf(line)]),
+      ),
+    ).toBe(true);
+  });
 });
 
 describe('one vector with bands', () => {

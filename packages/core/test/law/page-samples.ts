@@ -4,6 +4,12 @@
 import fc from 'fast-check';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
 import type { QuantizedTensorScheme, Quantizer } from '../../src/scheme.js';
+import {
+  sharedExponentCodec,
+  withSharedExponent,
+  withTop,
+  withTypes,
+} from '../../src/testing/index.js';
 import { bandScheme, groupScheme, planOf } from './support.js';
 
 export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 | 3 | 4 | 8)[]])[] =
@@ -35,7 +41,44 @@ export const QUANTIZERS: readonly (readonly [string, Quantizer, readonly (1 | 2 
       },
       [2, 4],
     ],
+    [
+      'levels as they are',
+      { mode: 'symmetric', codes: { levels: [-2, -0.5, 0.25, 3], scaledBy: 'none' } },
+      [2, 3],
+    ],
+    [
+      'levels over a zero',
+      { mode: 'asymmetric', codes: { levels: [0, 0.1, 0.3, 1], scaledBy: 'absoluteMaximum' } },
+      [2, 4],
+    ],
+    [
+      'a table of 200 levels',
+      {
+        mode: 'symmetric',
+        codes: {
+          levels: Array.from({ length: 200 }, (_, i) => (i - 90) ** 3 / 1e4),
+          scaledBy: 'absoluteMaximum',
+        },
+      },
+      [8],
+    ],
   ];
+
+/** A group scheme of one of the widths of its quantizer, sometimes with other parameters than f16 or with outliers. */
+function sampleScheme(
+  [, quantizer, widths]: (typeof QUANTIZERS)[number],
+  along: 'tokens' | 'channels',
+  size: number,
+  width: number,
+  pick: number,
+  headDim: number,
+): QuantizedTensorScheme {
+  const bits = widths[width % widths.length]!;
+  const plain = groupScheme(bits, along, size, quantizer);
+  const scheme = pick % 2 === 0 ? plain : withTypes(plain, Math.floor(pick / 2));
+  if (pick % 3 !== 0) return scheme;
+  return withTop(scheme, Math.min(headDim, 1 + (Math.floor(pick / 3) % 4)));
+}
 
 export const THRESHOLDS = { outerLow: -1.75, innerLow: -0.125, innerHigh: 0.125, outerHigh: 1.5 };
 
@@ -49,9 +92,10 @@ const alongTokens = fc
     headDim: fc.integer({ min: 1, max: 20 }),
     heads,
     width: fc.nat(),
+    pick: fc.nat(),
   })
-  .map(({ quantizer: [, quantizer, widths], size, groups, headDim, heads: count, width }) => ({
-    scheme: groupScheme(widths[width % widths.length]!, 'tokens', size, quantizer),
+  .map(({ quantizer, size, groups, headDim, heads: count, width, pick }) => ({
+    scheme: sampleScheme(quantizer, 'tokens', size, width, pick, headDim),
     shape: { heads: count, headDim, blockTokens: groups * size },
   }));
 
@@ -63,9 +107,10 @@ const alongChannels = fc
     blockTokens: fc.integer({ min: 1, max: 12 }),
     heads,
     width: fc.nat(),
+    pick: fc.nat(),
   })
-  .map(({ quantizer: [, quantizer, widths], size, groups, blockTokens, heads: count, width }) => ({
-    scheme: groupScheme(widths[width % widths.length]!, 'channels', size, quantizer),
+  .map(({ quantizer, size, groups, blockTokens, heads: count, width, pick }) => ({
+    scheme: sampleScheme(quantizer, 'channels', size, width, pick, groups * size),
     shape: { heads: count, headDim: groups * size, blockTokens },
   }));
 
@@ -76,10 +121,11 @@ const vectors = fc
     blockTokens: fc.integer({ min: 1, max: 12 }),
     heads,
     width: fc.nat(),
+    pick: fc.nat(),
   })
-  .map(({ quantizer: [, quantizer, widths], headDim, blockTokens, heads: count, width }) => ({
+  .map(({ quantizer, headDim, blockTokens, heads: count, width, pick }) => ({
     scheme: {
-      ...groupScheme(widths[width % widths.length]!, 'channels', 1, quantizer),
+      ...sampleScheme(quantizer, 'channels', 1, width, pick, headDim),
       groups: { along: 'vector', scope: 'head' },
     } as QuantizedTensorScheme,
     shape: { heads: count, headDim, blockTokens },
@@ -98,12 +144,33 @@ const bands = fc
     shape: { heads: count, headDim, blockTokens, thresholds: THRESHOLDS },
   }));
 
+const codecs = fc
+  .record({
+    along: fc.constantFrom('tokens', 'channels', 'vector' as const),
+    size: fc.constantFrom(8, 16, 24),
+    groups: fc.integer({ min: 1, max: 4 }),
+    others: fc.integer({ min: 1, max: 12 }),
+    heads,
+  })
+  .map(({ along, size, groups, others, heads: count }) => ({
+    scheme: withSharedExponent(
+      along === 'vector' ? { along, scope: 'head' } : { along: along as 'tokens', size },
+      size,
+    ),
+    shape: {
+      heads: count,
+      headDim: { tokens: others, channels: groups * size, vector: size }[along as 'tokens'],
+      blockTokens: along === 'tokens' ? groups * size : others,
+      codecs: [sharedExponentCodec(size)],
+    },
+  }));
+
 /** A packed tensor of any kind the law executes. */
 export const anyPlan: fc.Arbitrary<PackedTensorPlan> = fc
-  .oneof(alongTokens, alongChannels, vectors, bands)
+  .oneof(alongTokens, alongChannels, vectors, bands, codecs)
   .map(({ scheme, shape }) => planOf(scheme, shape));
 
-/** As anyPlan, without outlier bands. */
+/** As anyPlan, without outlier bands and codecs. */
 export const groupPlan: fc.Arbitrary<PackedTensorPlan> = fc
   .oneof(alongTokens, alongChannels, vectors)
   .map(({ scheme, shape }) => planOf(scheme, shape));

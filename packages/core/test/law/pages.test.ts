@@ -2,13 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeF16, f16ToF32 } from '../../src/float16.js';
-import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
 import { unpackCodes } from '../../src/law/bits.js';
 import { decodeTokens } from '../../src/law/decode.js';
 import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
-import { quantizeHybrid } from '../../src/law/hybrid.js';
-import { quantizeLevels } from '../../src/law/levels.js';
-import { quantizeSymmetric, signedCode } from '../../src/law/symmetric.js';
+import { parameterValue, SCALE_SIGN } from '../../src/law/parameters.js';
+import { groupQuantizer } from '../../src/law/quantize.js';
+import { signedCode } from '../../src/law/symmetric.js';
 import { canonicalizePage } from '../../src/plan/canonical.js';
 import { nearestExactly } from './exact.js';
 import { anyPlan, groupPlan } from './page-samples.js';
@@ -30,11 +29,31 @@ function dataFor(plan: PackedTensorPlan, count: number, seed: number): Uint16Arr
   }));
 }
 
+/** Element numbers of the top outliers of tokens `[count, headDim]`. */
+function outliersOf({ layout }: PackedTensorPlan, values: Float32Array): number[] {
+  const { top, headDim } = layout;
+  if (top === undefined) return [];
+  const elements = Array.from(values, (_, i) => i);
+  const rank = (a: number, b: number) => Math.abs(values[b]!) - Math.abs(values[a]!) || a - b;
+  return Array.from({ length: values.length / headDim }, (_, token) =>
+    elements
+      .slice(token * headDim, (token + 1) * headDim)
+      .sort(rank)
+      .slice(0, top.count),
+  ).flat();
+}
+
 /** Decoded values of one head, `[count, headDim]`, straight from the quantizers. */
-function directly(plan: PackedTensorPlan, values: Float32Array, count: number): Float32Array {
+function directly(plan: PackedTensorPlan, tokens: Float32Array, count: number): Float32Array {
+  const outliers = outliersOf(plan, tokens);
+  const values = tokens.slice();
+  for (const i of outliers) values[i] = Number.NaN;
   const { layout, scheme } = plan;
   const { headDim, tokensPerGroup, channelsPerGroup } = layout;
-  const { quantizer, bits } = scheme;
+  const { quantizer, bits, parameters } = scheme;
+  const scaleValue = parameterValue(parameters.scale ?? 'f16');
+  const zeroValue = parameterValue(parameters.zero ?? 'f16');
+  const sign = SCALE_SIGN[parameters.scale ?? 'f16'];
   const alongTokens = tokensPerGroup > 1;
   const size = alongTokens ? tokensPerGroup : channelsPerGroup;
   const decoded = new Float32Array(values.length);
@@ -43,29 +62,28 @@ function directly(plan: PackedTensorPlan, values: Float32Array, count: number): 
     const part = values.subarray(first * headDim, (first + tile) * headDim);
     const ordered = alongTokens ? transpose(part, tile, headDim) : part;
     const groups = ordered.length / size;
-    const codes = new Uint8Array(ordered.length);
-    const scales = new Uint16Array(groups);
-    const zeros = new Uint16Array(groups);
-    if (quantizer.mode === 'asymmetric')
-      quantizeAsymmetric(ordered, groups, size, bits, codes, scales, zeros);
-    else if (quantizer.mode === 'hybrid')
-      quantizeHybrid(ordered, groups, size, bits, quantizer, codes, scales, zeros);
-    else if (typeof quantizer.codes === 'object')
-      quantizeLevels(ordered, groups, size, quantizer.codes, codes, scales);
-    else quantizeSymmetric(ordered, groups, size, bits, quantizer.codes as 'full', codes, scales);
+    const { codes, scales, zeros, quantize } = groupQuantizer(scheme, groups, size);
+    quantize(ordered, groups);
     const result = Float32Array.from(codes, (code, i) => {
-      const stored = scales[Math.floor(i / size)]!;
-      const zero = f16ToF32(zeros[Math.floor(i / size)]!);
-      const unsigned =
-        quantizer.mode === 'asymmetric' || (quantizer.mode === 'hybrid' && (stored & 0x8000) !== 0);
-      if (unsigned) return code * f16ToF32(stored & 0x7fff) + zero;
-      if (typeof quantizer.codes === 'object')
-        return Math.fround((quantizer.codes.levels as number[])[code]!) * f16ToF32(stored) + 0;
+      const group = Math.floor(i / size);
+      const stored = scales[group]!;
+      const signed = (stored & sign) !== 0;
+      const unsigned = quantizer.mode === 'asymmetric' || (quantizer.mode === 'hybrid' && signed);
+      const level =
+        typeof quantizer.codes === 'object'
+          ? Math.fround((quantizer.codes.levels as number[])[code]!)
+          : unsigned
+            ? code
+            : signedCode(code, bits);
+      const scale = scaleValue(quantizer.mode === 'hybrid' && signed ? stored & ~sign : stored);
+      const zero = quantizer.mode === 'symmetric' ? 0 : zeroValue(zeros[group]!);
+      if (scheme.parameters.scale === undefined) return level;
       // No -0 when a negative scale meets code 0.
-      return signedCode(code, bits) * f16ToF32(stored) + 0;
+      return Math.fround(level * scale) + zero;
     });
     decoded.set(alongTokens ? transpose(result, headDim, tile) : result, first * headDim);
   }
+  for (const i of outliers) decoded[i] = tokens[i]! + 0;
   return decoded;
 }
 
@@ -149,8 +167,10 @@ describe('encodeTokens and decodeTokens', () => {
           const values = headValues(tokens, heads, headDim, head);
           const energy = values.reduce((sum, v) => sum + v * v, 1e-9);
           const error = values.reduce((sum, v, i) => sum + (v - clean[i]!) ** 2, 0);
-          // A table may have fewer levels than its bits could tell apart.
-          const fine = plan.scheme.bits >= 4 && typeof plan.scheme.quantizer.codes !== 'object';
+          // A table may have fewer levels than its bits could tell apart, and a short scale is a coarse one.
+          const { bits, quantizer, parameters } = plan.scheme;
+          const full = parameters.scale === 'f16' || parameters.scale === 'f32';
+          const fine = bits >= 4 && typeof quantizer.codes !== 'object' && full;
           if (fine) expect(error / energy).toBeLessThan(0.1);
         }
       }),
@@ -242,5 +262,22 @@ describe('the fused path of asymmetric f16 groups', () => {
       }
     }
     expect(ties).toBeGreaterThan(1000);
+  });
+});
+
+describe('a block of more tokens than a tile', () => {
+  it.each([4, 8] as const)('is that of its tokens one by one: %i bits', (bits) => {
+    const scheme = groupScheme(bits, 'channels', 64, { mode: 'asymmetric', codes: 'uniform' });
+    const plan = planOf(scheme, { heads: 2, headDim: 64, blockTokens: 44 });
+    const width = 2 * 64;
+    const tokens = normalBits(44 * width, 3);
+    const whole = new Uint8Array(plan.layout.pageBytes);
+    encodeTokens(plan, tokens, 44, null, whole, 0);
+    const single = new Uint8Array(plan.layout.pageBytes);
+    for (let token = 0; token < 44; token++) {
+      const row = tokens.subarray(token * width, (token + 1) * width);
+      encodeTokens(plan, row, 1, null, single, token);
+    }
+    expect(whole).toEqual(single);
   });
 });

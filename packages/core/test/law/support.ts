@@ -1,10 +1,11 @@
 /**
  * Plans, data and readers that the tests of the law share.
  */
+import type { GroupCodec } from '../../src/codec.js';
 import { decodeF16, encodeF16 } from '../../src/float16.js';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
-import { readU16 } from '../../src/law/page-bytes.js';
-import type { ParameterName } from '../../src/plan/layout.js';
+import { readNumber } from '../../src/law/page-bytes.js';
+import { PARAMETER_BYTES, type ParameterName } from '../../src/plan/layout.js';
 import { createPlan, schemeFingerprint } from '../../src/plan/plan.js';
 import type { QuantizedTensorScheme, Quantizer, Scheme } from '../../src/scheme.js';
 import { createDraws } from '../../src/testing/index.js';
@@ -17,7 +18,7 @@ export interface Thresholds {
 }
 
 /** A scheme that stores keys as told and values in f16. */
-export function schemeOf(key: QuantizedTensorScheme): Scheme {
+export function schemeOf(key: QuantizedTensorScheme, codecs?: readonly GroupCodec[]): Scheme {
   const statistics = (key.transforms ?? []).some((step) => 'statisticsTokens' in step);
   return {
     specVersion: 1,
@@ -31,15 +32,22 @@ export function schemeOf(key: QuantizedTensorScheme): Scheme {
       key.outliers?.kind === 'bands'
         ? { kind: 'offline', values: ['thresholds'] }
         : { kind: statistics ? 'prefill' : 'none' },
+    ...(codecs === undefined ? {} : { codecs }),
   };
 }
 
 /** The plan of one packed key tensor. */
 export function planOf(
   key: QuantizedTensorScheme,
-  shape: { heads: number; headDim: number; blockTokens: number; thresholds?: Thresholds },
+  shape: {
+    heads: number;
+    headDim: number;
+    blockTokens: number;
+    thresholds?: Thresholds;
+    codecs?: readonly GroupCodec[];
+  },
 ): PackedTensorPlan {
-  const scheme = schemeOf(key);
+  const scheme = schemeOf(key, shape.codecs);
   const plan = createPlan(
     scheme,
     {
@@ -72,14 +80,21 @@ export function groupScheme(
   along: 'tokens' | 'channels',
   size: number,
   quantizer: Quantizer,
+  parameters: QuantizedTensorScheme['parameters'] = f16Parameters(quantizer),
 ): QuantizedTensorScheme {
   return {
     bits,
     groups: { along, size },
     quantizer,
-    parameters: quantizer.mode === 'symmetric' ? { scale: 'f16' } : { scale: 'f16', zero: 'f16' },
+    parameters,
     window: { recent: 0, flush: along === 'tokens' ? size : 1 },
   };
+}
+
+/** The parameters that groups of this quantizer store, all in f16. */
+export function f16Parameters({ mode, codes }: Quantizer): QuantizedTensorScheme['parameters'] {
+  if (typeof codes === 'object' && codes.scaledBy === 'none') return {};
+  return mode === 'symmetric' ? { scale: 'f16' } : { scale: 'f16', zero: 'f16' };
 }
 
 /** A tensor scheme with outlier bands. */
@@ -149,7 +164,7 @@ export function transpose(values: Float32Array, rows: number, columns: number): 
   return result;
 }
 
-/** One stored parameter of a head block (or of the shared plane). */
+/** Bits of one stored parameter of a head block (or of the shared plane). */
 export function readParameter(
   plan: PackedTensorPlan,
   page: Uint8Array,
@@ -160,7 +175,8 @@ export function readParameter(
   const { layout } = plan;
   const plane = layout.parameters.find((candidate) => candidate.name === name)!;
   const base = layout.parametersShared ? layout.heads * layout.headBytes : head * layout.headBytes;
-  return readU16(page, base + plane.offset + 2 * index);
+  const bytes = PARAMETER_BYTES[plane.type];
+  return readNumber(page, base + plane.offset + bytes * index, bytes);
 }
 
 /** f16 bits of a hexadecimal string. */

@@ -1,13 +1,21 @@
 // Transforms: what packing applies and what attention undoes cancel; statistics are those of plain arithmetic.
 import { describe, expect, it } from 'vitest';
+import { createCache } from '../../src/cache/create-cache.js';
 import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
-import { measureStatistics } from '../../src/law/statistics.js';
-import { hadamard, Transforms } from '../../src/law/transforms.js';
-import { createPlan } from '../../src/plan/plan.js';
-import { createLowbitKv } from '../../src/registry/registry.js';
+import { hadamard, rotationSigns } from '../../src/law/rotation.js';
+import { measureStatistics, tensorReciprocal } from '../../src/law/statistics.js';
+import { Transforms } from '../../src/law/transforms.js';
+import { createPlan, schemeFingerprint } from '../../src/plan/plan.js';
+import { referenceBackend } from '../../src/reference/reference-backend.js';
 import type { QuantizedTensorScheme, Scheme, Transform } from '../../src/scheme.js';
 import { f16Tensor, f32Tensor } from '../../src/tensor.js';
-import { lcgNormal, nmse, referenceAttention } from '../../src/testing/index.js';
+import {
+  inlineCalibration,
+  inlineNeed,
+  lcgNormal,
+  nmse,
+  referenceAttention,
+} from '../../src/testing/index.js';
 import { hex } from './support.js';
 import { bitsOf, floatsOf, lawVectors } from './vectors.js';
 
@@ -21,7 +29,16 @@ const SCALE: Transform = {
   minimumSpread: 1,
 };
 const MEAN: Transform = { kind: 'channelMean', scope: 'sequence', statisticsTokens: STATISTICS };
+const CLEAR_MEAN: Transform = { ...MEAN, minimumOffset: 3 };
 const HADAMARD: Transform = { kind: 'hadamard' };
+const SIGNED: Transform = { kind: 'hadamard', seed: 7 };
+const ORDER: Transform = { kind: 'channelOrder', scope: 'model' };
+const TENSOR: Transform = {
+  kind: 'tensorScale',
+  scope: 'sequence',
+  statisticsTokens: STATISTICS,
+  largest: 448,
+};
 const CHAINS: Record<string, readonly Transform[]> = {
   scale: [SCALE],
   mean: [MEAN],
@@ -30,6 +47,20 @@ const CHAINS: Record<string, readonly Transform[]> = {
   'scale, mean': [SCALE, MEAN],
   'mean, scale, hadamard': [MEAN, SCALE, HADAMARD],
   'hadamard, mean': [HADAMARD, MEAN],
+  'clear means': [CLEAR_MEAN],
+  'signed rotation': [SIGNED],
+  'tensor scale': [TENSOR],
+  'calibrated scale': [{ kind: 'channelScale', scope: 'model' }],
+  'calibrated mean': [{ kind: 'channelMean', scope: 'model' }],
+  'calibrated tensor scale': [{ kind: 'tensorScale', scope: 'model' }],
+  order: [ORDER],
+  'order, mean, signed rotation, calibrated scale': [
+    ORDER,
+    MEAN,
+    SIGNED,
+    { kind: 'channelScale', scope: 'model' },
+  ],
+  'signed rotation, clear means, tensor scale': [SIGNED, CLEAR_MEAN, TENSOR],
 };
 const heads = 2;
 const headDim = 32;
@@ -47,16 +78,16 @@ function tensor(transforms: readonly Transform[], bits: 2 | 8 = 8): QuantizedTen
 }
 
 function schemeOf(transforms: readonly Transform[], bits: 2 | 8 = 8): Scheme {
-  const measured = transforms.some((step) => 'statisticsTokens' in step);
+  const key = tensor(transforms, bits);
   return {
     specVersion: 1,
     id: 'transformed',
     title: 'Transformed',
     sinks: 3,
     packing: 'before-attention',
-    key: tensor(transforms, bits),
-    value: tensor(transforms, bits),
-    calibration: { kind: measured ? 'prefill' : 'none' },
+    key,
+    value: key,
+    calibration: inlineNeed([key, key]),
   };
 }
 
@@ -67,6 +98,12 @@ const geometry = {
   keyHeadDim: headDim,
   valueHeadDim: headDim,
 };
+
+function planOf(transforms: readonly Transform[], bits: 2 | 8 = 8) {
+  const scheme = schemeOf(transforms, bits);
+  const calibration = inlineCalibration(scheme, geometry);
+  return createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
+}
 
 /** f16 bits `[tokens, heads, headDim]` with large means in some channels and uneven spreads. */
 function data(tokens: number, seed: number): Uint16Array {
@@ -79,8 +116,9 @@ function data(tokens: number, seed: number): Uint16Array {
 }
 
 async function filled(transforms: readonly Transform[], tokens: number, bits: 2 | 8 = 8) {
-  const kv = createLowbitKv({ schemes: [schemeOf(transforms, bits)] });
-  const cache = await kv.createCache(kv.plan('transformed', geometry), { capacity: { tokens } });
+  const cache = await createCache(planOf(transforms, bits), referenceBackend(), {
+    capacity: { tokens },
+  });
   const sequence = cache.createSequence();
   const key = data(tokens, 1);
   const value = data(tokens, 2);
@@ -99,8 +137,8 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
     const held = await cache.materialize(sequence, 0);
     const counts = (await cache.stats()).sequences[0]?.classes ?? [];
     for (const { packed } of counts) expect(packed).toBe(136);
-    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(3e-5);
-    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(3e-5);
+    expect(nmse(held.key.data, decodeF16(key))).toBeLessThan(2e-4);
+    expect(nmse(held.value.data, decodeF16(value))).toBeLessThan(2e-4);
   });
 
   it.each([2, 8] as const)(
@@ -131,7 +169,7 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
   );
 
   it('undoes itself: applied, then inverted', () => {
-    const plan = createPlan(schemeOf(transforms), geometry).layers[0]!.key;
+    const plan = planOf(transforms).layers[0]!.key;
     const tokens = data(STATISTICS, 5);
     const chain = Transforms.of(plan, measureStatistics(plan, tokens))!;
     const values = decodeF16(data(4, 6));
@@ -154,8 +192,27 @@ describe.each(Object.entries(CHAINS))('%s', (_name, transforms) => {
   });
 });
 
+it.each([
+  ['means', MEAN],
+  ['channel scales', SCALE],
+  ['tensor scales', TENSOR],
+] as const)('%s are those of what is finite', (_, transform) => {
+  const plan = planOf([transform]).layers[0]!.key;
+  const tokens = data(STATISTICS, 10);
+  const infinite = tokens.slice();
+  const zero = tokens.slice();
+  for (const [token, bits] of [0x7c00, 0xfc00, 0x7e00].entries()) {
+    infinite[token * width + 5] = bits;
+    zero[token * width + 5] = 0;
+  }
+  expect(measureStatistics(plan, infinite)).toEqual(measureStatistics(plan, zero));
+  expect(measureStatistics(plan, infinite).some((bits) => bits !== 0x3c00 && bits !== 0)).toBe(
+    true,
+  );
+});
+
 it('the mean is that of the first tokens after the sinks, rounded to f16', () => {
-  const plan = createPlan(schemeOf([MEAN]), geometry).layers[0]!.key;
+  const plan = planOf([MEAN]).layers[0]!.key;
   const tokens = data(STATISTICS, 9);
   const values = decodeF16(tokens);
   const page = measureStatistics(plan, tokens);
@@ -166,6 +223,55 @@ it('the mean is that of the first tokens after the sinks, rounded to f16', () =>
     expect(Math.abs(mean - sum / STATISTICS)).toBeLessThanOrEqual(2 ** -10 * Math.abs(mean) + 1e-6);
     expect(roundToF16(mean)).toBe(mean);
   }
+});
+
+it('a sum is multiplied with the reciprocal of the number of tokens in f32', () => {
+  // 9.34130859375 / 7 lies in the middle of two f16 numbers, the even one below; its product with f32(1/7) lies above.
+  const column = [8, 1.3408203125, 2 ** -11, 0, 0, 0, 0];
+  const tokens = encodeF16(Float32Array.from(column.flatMap((x) => new Array(width).fill(x))));
+  const page = measureStatistics(planOf([MEAN]).layers[0]!.key, tokens);
+  expect([...page]).toEqual(new Array(width).fill(15703));
+});
+
+it('a mean stays 0 where it is small against the mean absolute deviation', () => {
+  const page = (minimumOffset: number) => {
+    const plan = planOf([{ ...MEAN, minimumOffset }]).layers[0]!.key;
+    return decodeF16(measureStatistics(plan, tokens));
+  };
+  const tokens = data(STATISTICS, 9);
+  const values = decodeF16(tokens);
+  const means = page(0);
+  const ratios = Array.from(means, (mean, channel) => {
+    let deviation = 0;
+    for (let t = 0; t < STATISTICS; t++)
+      deviation += Math.abs(values[t * width + channel]! - mean) / STATISTICS;
+    return Math.abs(mean) / deviation;
+  });
+  // No channel is near the limit, and there are channels on both sides.
+  expect(ratios.every((ratio) => Math.abs(ratio - 3) > 0.01)).toBe(true);
+  expect(ratios.filter((ratio) => ratio > 3).length).toBe(2);
+  expect([...page(3)]).toEqual([...means].map((mean, c) => (ratios[c]! > 3 ? mean : 0)));
+  expect([...page(1e30)]).toEqual([...means].fill(0));
+});
+
+it('the tensor scale puts the largest magnitude of all heads and channels on its target', () => {
+  const plan = planOf([TENSOR]).layers[0]!.key;
+  const tokens = data(STATISTICS, 9);
+  const page = measureStatistics(plan, tokens);
+  const largest = Math.max(...decodeF16(tokens).map(Math.abs));
+  expect(new Set(page).size).toBe(1);
+  expect(Math.abs((f16ToF32(page[0]!) * largest) / 448 - 1)).toBeLessThan(2 ** -11);
+});
+
+it('a signed rotation spreads a constant vector that the plain one puts on a single channel', () => {
+  const rotated = (transform: Transform) => {
+    const plan = planOf([transform]).layers[0]!.key;
+    const vector = new Float32Array(headDim).fill(1);
+    Transforms.of(plan, null)!.apply(vector, 0, 0);
+    return Math.max(...vector.map(Math.abs));
+  };
+  expect(rotated(HADAMARD)).toBeCloseTo(Math.sqrt(headDim), 5);
+  expect(rotated(SIGNED)).toBeLessThan(0.6 * Math.sqrt(headDim));
 });
 
 it('the Hadamard transform of unit vectors is the matrix of signs', () => {
@@ -188,33 +294,40 @@ it('transforms measured on different tokens are refused', () => {
   expect(() => createPlan(schemeOf([SCALE, other]), geometry)).toThrow(/same tokens/);
 });
 
-it('calibrated transforms are refused, never read as something else', () => {
-  const order: Transform = { kind: 'channelOrder', scope: 'model' };
-  const plan = createPlan(schemeOf([HADAMARD]), geometry).layers[0]!.key;
-  const calibrated = { ...plan, scheme: { ...plan.scheme, transforms: [order] } as never };
-  expect(() => Transforms.of(calibrated, new Uint16Array(width))).toThrow(
-    /PLAN_REFUSED: a calibrated channelOrder/,
-  );
-});
-
 describe('vectors of the independent program', () => {
-  it.each(lawVectors.transforms.map((row) => [row.chain.join(', '), row] as const))(
-    '%s',
-    (_name, row) => {
-      const steps = { mean: MEAN, scale: SCALE, hadamard: HADAMARD };
-      const scheme = schemeOf(row.chain.map((step) => steps[step]));
-      const eight = { groups: { along: 'channels', size: 8 } } as const;
-      const sized = { ...scheme, key: { ...scheme.key, ...eight }, value: { bits: 16 } } as Scheme;
-      const plan = createPlan(sized, { ...geometry, kvHeads: 1, keyHeadDim: 8 }).layers[0]!.key;
-      const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
-      const page = measureStatistics(plan, tokens);
-      expect([...page]).toEqual(row.statistics.flat().map(hex));
-      const chain = Transforms.of(plan, page)!;
-      const values = decodeF16(tokens);
-      for (let at = 0; at < values.length; at += 8) chain.apply(values, at, 0);
-      // By value: the sign of a zero may differ.
-      const expected = row.transformed.flatMap((line) => [...floatsOf(line)]);
-      expect(Array.from(values, (x) => x + 0)).toEqual(expected.map((x) => x + 0));
-    },
-  );
+  it.each(lawVectors.transforms.map((row) => [row.name, row] as const))('%s', (_name, row) => {
+    const { headDim: dim, chain } = row;
+    const vector = { groups: { along: 'vector', scope: 'head' } } as const;
+    const scheme = schemeOf(chain);
+    const sized = { ...scheme, key: { ...scheme.key, ...vector }, value: { bits: 16 } } as Scheme;
+    const calibration = {
+      specVersion: 1 as const,
+      scheme: schemeFingerprint(sized),
+      provenance: {},
+      layers: [{ key: row.calibration }],
+    };
+    const options = sized.calibration.kind === 'offline' ? { calibration } : {};
+    const plan = createPlan(sized, { ...geometry, keyHeadDim: dim }, options).layers[0]!.key;
+    const tokens = Uint16Array.from(row.tokens.flatMap((line) => [...bitsOf(line)]));
+    const page = measureStatistics(plan, tokens);
+    expect([...page]).toEqual(row.statistics.flat().map(hex));
+    const transforms = Transforms.of(plan, page)!;
+    const values = decodeF16(tokens);
+    for (let at = 0; at < values.length; at += dim)
+      transforms.apply(values, at, (at / dim) % heads);
+    // By value: the sign of a zero may differ.
+    const expected = row.transformed.flatMap((line) => [...floatsOf(line)]);
+    expect(Array.from(values, (x) => x + 0)).toEqual(expected.map((x) => x + 0));
+  });
+
+  it.each(lawVectors.rotationSigns)('signs of seed $seed', ({ seed, signs }) => {
+    expect([...rotationSigns(seed, signs.length)]).toEqual(signs);
+    expect(new Set(signs).size).toBe(2);
+  });
+
+  it.each(lawVectors.tensorScale)('$largest over $maximum', ({ largest, maximum, reciprocal }) => {
+    const [value] = floatsOf([maximum]);
+    const values = Float32Array.of(0, -(value as number), Number.NaN, (value as number) / 2);
+    expect(tensorReciprocal(values, largest)).toBe(hex(reciprocal));
+  });
 });

@@ -2,7 +2,14 @@
  * Reads the vector files of fixtures.
  */
 import { readFileSync } from 'node:fs';
+import type { RotaryEmbedding } from '../../src/geometry.js';
 import type { BandThresholds } from '../../src/law/bands.js';
+import type {
+  QuantizedTensorScheme,
+  Quantizer,
+  TensorCalibration,
+  Transform,
+} from '../../src/scheme.js';
 import { hex } from './support.js';
 
 function read(name: string): unknown {
@@ -35,6 +42,29 @@ export const lawVectors = read('law-vectors.json') as {
     levels: readonly number[];
     scaledBy: 'absoluteMaximum' | 'rootMeanSquare';
   })[];
+  readonly tables: Readonly<Record<string, readonly number[]>>;
+  /** Parameters of any type; numbers are bits, null where there is no such parameter; `levels` names a table. */
+  readonly types: readonly (Omit<GroupVector, 'scale'> & {
+    quantizer: Quantizer | { mode: string; codes: { levels: string; scaledBy: string } };
+    parameters: QuantizedTensorScheme['parameters'];
+    scale: number | null;
+    zero: number | null;
+  })[];
+  /** Whole pages with top outliers: rows of codes, and scale and zero of their groups one row after another. */
+  readonly top: readonly {
+    name: string;
+    along: 'tokens' | 'channels';
+    size: number;
+    count: number;
+    bits: 2 | 3 | 4;
+    quantizer: (typeof lawVectors.types)[number]['quantizer'];
+    parameters: QuantizedTensorScheme['parameters'];
+    tokens: readonly (readonly string[])[];
+    channels: readonly (readonly number[])[];
+    packed: readonly string[];
+    groups: readonly (readonly [number | null, number | null])[];
+    decoded: readonly (readonly string[])[];
+  }[];
   readonly bands: readonly {
     name: string;
     middle: 'midRise' | 'uniform';
@@ -45,8 +75,18 @@ export const lawVectors = read('law-vectors.json') as {
     parameters: Readonly<Record<string, string>>;
     decoded: readonly string[];
   }[];
+  readonly rotationSigns: readonly { seed: number; signs: readonly number[] }[];
+  readonly tensorScale: readonly { largest: number; maximum: string; reciprocal: string }[];
+  readonly rotary: readonly (RotaryEmbedding & {
+    position: number;
+    key: readonly number[];
+    rotated: readonly number[];
+  })[];
   readonly transforms: readonly {
-    chain: readonly ('mean' | 'scale' | 'hadamard')[];
+    name: string;
+    headDim: number;
+    chain: readonly Transform[];
+    calibration: TensorCalibration;
     tokens: readonly (readonly string[])[];
     statistics: readonly (readonly string[])[];
     transformed: readonly (readonly string[])[];
@@ -59,6 +99,15 @@ export const lawVectors = read('law-vectors.json') as {
     reciprocals: readonly string[];
   }[];
 };
+
+/** The quantizer of a row of `types` or `top` with the levels that it names. */
+export function typedQuantizer({
+  quantizer,
+}: Pick<(typeof lawVectors.types)[number], 'quantizer'>): Quantizer {
+  if (typeof quantizer.codes === 'string') return quantizer as Quantizer;
+  const levels = lawVectors.tables[quantizer.codes.levels as string];
+  return { ...quantizer, codes: { ...quantizer.codes, levels } } as Quantizer;
+}
 
 interface OakenVector {
   readonly t_o: readonly [number, number];

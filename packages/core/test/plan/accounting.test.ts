@@ -13,7 +13,7 @@ import {
   type Scheme,
   schemeFingerprint,
 } from '../../src/index.js';
-import { lcgNormal } from '../../src/testing/index.js';
+import { lcgNormal, sharedExponentCodec, withSharedExponent } from '../../src/testing/index.js';
 
 interface TensorOptions {
   readonly along: 'tokens' | 'channels' | 'head';
@@ -105,6 +105,16 @@ const schemes: [string, Scheme][] = [
   ],
 ];
 
+const coded: [string, Scheme] = [
+  'codecs of an odd number of bytes',
+  schemeOf({
+    sinks: 2,
+    key: withSharedExponent({ along: 'tokens', size: 24 }, 24, { recent: 5, flush: 24 }),
+    value: withSharedExponent({ along: 'vector', scope: 'head' }, 80, { recent: 9, flush: 2 }),
+    codecs: [sharedExponentCodec(24), sharedExponentCodec(80)],
+  }),
+];
+
 async function statsOf(plan: Plan, tokens: number, chunk: number, rollback: number) {
   const capacity = { tokens: tokens + 1 };
   const cache = await createCache(plan, referenceBackend(), { capacity, rollback });
@@ -136,7 +146,7 @@ function comparable(plan: Plan, tokens: number, options: Parameters<typeof planB
   return { codes, parameters, outliers: 0, windows, statistics, alignment, live: total };
 }
 
-describe.each(schemes)('%s', (_name, scheme) => {
+describe.each([...schemes, coded])('%s', (_name, scheme) => {
   const plan = createPlan(scheme, geometry);
 
   test.each([
@@ -286,6 +296,12 @@ describe('outlier bands', () => {
     expect(bits.all.outlierOffsets).toBeCloseTo(48 / 128, 12);
     expect(bits.all.outlierEntries).toBeCloseTo(0.8, 12);
   });
+});
+
+test('bits of a codec are the bytes of its groups', () => {
+  const { key, value } = bitsPerElement(createPlan(coded[1], geometry, { blockTokens: 96 }));
+  expect(key).toMatchObject({ codes: (13 * 8) / 24, parameters: 0, alignment: 0 });
+  expect(value).toMatchObject({ codes: (41 * 8) / 80, parameters: 0, alignment: 0 });
 });
 
 test('bits per element average over layers and tensors by their elements', () => {

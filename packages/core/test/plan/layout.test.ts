@@ -4,8 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { decodeTokens } from '../../src/law/decode.js';
 import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
 import { canonicalizePage, outlierCount, usedRanges } from '../../src/plan/canonical.js';
+import { layoutBlock } from '../../src/plan/layout.js';
 import { anyPlan } from '../law/page-samples.js';
-import { normalBits } from '../law/support.js';
+import { bandScheme, normalBits } from '../law/support.js';
+
+const TYPE_BYTES = { f16: 2, f32: 4, e4m3: 1, e8m0: 1 };
 
 interface Plane {
   readonly name: string;
@@ -18,12 +21,13 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
   const { blockTokens, heads, headDim, bits, headBytes } = layout;
   const alongTokens = scheme.groups.along === 'tokens';
   const size = 'size' in scheme.groups ? scheme.groups.size : headDim;
-  const rows = alongTokens ? headDim : blockTokens;
-  const rowBytes = 4 * Math.ceil(((alongTokens ? blockTokens : headDim) * bits) / 32);
-  expect(layout.codes).toMatchObject({ offset: 0, rowCount: rows, rowBytes });
   const entries = alongTokens
     ? (blockTokens / size) * headDim
     : blockTokens * (scheme.groups.along === 'channels' ? headDim / size : 1);
+  const coded = scheme.quantizer.mode === 'codec' ? scheme.quantizer.groupBytes : null;
+  const rows = coded !== null ? entries : alongTokens ? headDim : blockTokens;
+  const rowBytes = coded ?? 4 * Math.ceil(((alongTokens ? blockTokens : headDim) * bits) / 32);
+  expect(layout.codes).toMatchObject({ offset: 0, rowCount: rows, rowBytes });
   const planes: Plane[] = [];
   const add = (name: string, first: number, bytes: number) =>
     planes.push({ name, first, end: first + bytes });
@@ -32,7 +36,7 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
     add(`codes ${head}`, base, rows * rowBytes);
     if (!layout.parametersShared)
       for (const plane of layout.parameters)
-        add(`${plane.name} ${head}`, base + plane.offset, entries * 2);
+        add(`${plane.name} ${head}`, base + plane.offset, entries * TYPE_BYTES[plane.type]);
     if (layout.sparse !== null) {
       const { endOffsets, entries: list } = layout.sparse;
       expect(endOffsets.chunks).toBe(Math.ceil(headDim / 64));
@@ -41,10 +45,21 @@ function planesOf({ layout, scheme }: PackedTensorPlan): Plane[] {
       add(`offsets ${head}`, base + endOffsets.offset, offsets);
       add(`outliers ${head}`, base + list.offset, list.capacity);
     }
+    if (layout.top !== undefined) {
+      const { count, values, channels } = layout.top;
+      expect(channels.entryBytes).toBe(headDim <= 256 ? 1 : 2);
+      add(`outliers ${head}`, base + values.offset, blockTokens * count * 2);
+      const width = blockTokens * count * channels.entryBytes;
+      add(`outlier channels ${head}`, base + channels.offset, width);
+    }
   }
   if (layout.parametersShared)
     for (const plane of layout.parameters)
-      add(`${plane.name} shared`, heads * headBytes + plane.offset, entries * 2);
+      add(
+        `${plane.name} shared`,
+        heads * headBytes + plane.offset,
+        entries * TYPE_BYTES[plane.type],
+      );
   return planes;
 }
 
@@ -101,7 +116,7 @@ describe('layouts', () => {
         const parameters = ranges
           .filter(({ part }) => part === 'parameters')
           .reduce((sum, { first, end }) => sum + end - first, 0);
-        const planes = planesOf(plan).filter(({ name }) => !/codes|offsets|outliers/.test(name));
+        const planes = planesOf(plan).filter(({ name }) => !/codes|offsets|outlier/.test(name));
         expect(parameters).toBe(planes.reduce((sum, { first, end }) => sum + end - first, 0));
       }),
       { numRuns: 200 },
@@ -173,5 +188,17 @@ describe('canonicalizePage', () => {
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('outlier end offsets', () => {
+  it.each([
+    [65535, 2],
+    [65536, 4],
+  ])('of a room of %i take %i bytes', (room, bytes) => {
+    const shape = { heads: 1, headDim: 64, blockTokens: room, tensor: 'key' };
+    const { sparse } = layoutBlock(bandScheme('midRise', 'head', 1), shape);
+    expect(sparse?.entries.capacity).toBe(room);
+    expect(sparse?.endOffsets.entryBytes).toBe(bytes);
   });
 });

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LowbitKvError } from '../../src/errors.js';
 import { encodeTokens, type PackedTensorPlan } from '../../src/law/encode.js';
-import { writeU16 } from '../../src/law/page-bytes.js';
+import { writeNumber } from '../../src/law/page-bytes.js';
 import { canonicalizePage } from '../../src/plan/canonical.js';
-import type { ParameterName } from '../../src/plan/layout.js';
+import { PARAMETER_BYTES, type ParameterName } from '../../src/plan/layout.js';
 import { validatePage } from '../../src/plan/validate-page.js';
 import { anyPlan, THRESHOLDS } from '../law/page-samples.js';
 import { bandScheme, groupScheme, normalBits, planOf } from '../law/support.js';
@@ -31,7 +31,7 @@ const FULL = { mode: 'symmetric', codes: 'full' } as const;
 
 /** A page of two heads, 16 tokens, 16 channels, and a way to write a parameter of it. */
 function sample(scheme = groupScheme(4, 'tokens', 8, ASYMMETRIC)) {
-  const banded = scheme.outliers !== undefined;
+  const banded = scheme.outliers?.kind === 'bands';
   const plan = planOf(scheme, {
     heads: 2,
     headDim: 16,
@@ -41,7 +41,8 @@ function sample(scheme = groupScheme(4, 'tokens', 8, ASYMMETRIC)) {
   const page = packed(plan, normalBits(16 * 32, 6), 16);
   const set = (head: number, name: ParameterName, index: number, bits: number) => {
     const plane = plan.layout.parameters.find((candidate) => candidate.name === name)!;
-    writeU16(page, head * plan.layout.headBytes + plane.offset + 2 * index, bits);
+    const bytes = PARAMETER_BYTES[plane.type];
+    writeNumber(page, head * plan.layout.headBytes + plane.offset + bytes * index, bytes, bits);
   };
   return { plan, page, set };
 }
@@ -112,6 +113,33 @@ describe('validatePage refuses', () => {
     expect(error.where).toMatchObject({ head: 0, group: 0, channel: 2 });
   });
 
+  it.each([
+    ['f32', 'scale', 0x7f800000, 'not finite'],
+    ['f32', 'scale', 0x007fffff, 'subnormal'],
+    ['f32', 'scale', 0xbf800000, 'negative'],
+    ['f32', 'zero', 0xff800000, 'not finite'],
+    ['e4m3', 'scale', 0x7f, 'not finite'],
+    ['e4m3', 'scale', 0xb8, 'negative'],
+    ['e8m0', 'scale', 0xff, 'not finite'],
+  ] as const)('a %s %s of 0x%s: %s', (type, name, bits, message) => {
+    const scheme =
+      type === 'e8m0'
+        ? groupScheme(4, 'tokens', 8, FULL, { scale: type })
+        : groupScheme(4, 'tokens', 8, ASYMMETRIC, { scale: type, zero: 'f32' });
+    const { plan, page, set } = sample(scheme);
+    validatePage(plan, page, 16);
+    set(1, name, 16 + 2, bits);
+    const error = refusal(() => validatePage(plan, page, 16));
+    expect(error.message).toContain(message);
+    expect(error.where).toMatchObject({ head: 1, group: 1, channel: 2 });
+  });
+
+  it.each(['f32', 'e4m3', 'e8m0'] as const)('a scale of zero beside codes, %s', (type) => {
+    const { plan, page, set } = sample(groupScheme(4, 'tokens', 8, FULL, { scale: type }));
+    set(0, 'scale', 5, 0);
+    expect(refusal(() => validatePage(plan, page, 16)).message).toContain('a scale of zero');
+  });
+
   it('takes a subnormal zero, and a negative scale where the sign means something', () => {
     const { plan, page, set } = sample();
     set(0, 'zero', 2, 0x0001);
@@ -173,6 +201,35 @@ describe('validatePage refuses', () => {
     expect(error.message).toContain('indices');
     expect(error.where).toMatchObject({ head: 0, slot: 0, group: 0 });
     expect(damage(entries.offset, page[entries.offset]! | 63).message).toContain('indices');
+  });
+
+  it.each(['tokens', 'channels'] as const)('damaged top outliers, groups along %s', (along) => {
+    const outliers = { kind: 'top', count: 2, storage: { format: 'list' } } as const;
+    const { plan, page } = sample({ ...groupScheme(4, along, 8, ASYMMETRIC), outliers });
+    validatePage(plan, page, 16);
+    const { headBytes, codes } = plan.layout;
+    const { values, channels } = plan.layout.top!;
+    const damaged = (at: number, change: (byte: number) => number) => {
+      const copy = page.slice();
+      copy[headBytes + at] = change(page[headBytes + at]!);
+      expect(copy).not.toEqual(page);
+      return refusal(() => validatePage(plan, copy, 16));
+    };
+    // Both outliers of slot 5 of head 1.
+    const [first, second] = page.subarray(headBytes + channels.offset + 10).subarray(0, 2);
+    const where = { tensor: 'key', head: 1, slot: 5 };
+    const swapped = damaged(channels.offset + 11, () => first!);
+    expect(swapped).toMatchObject({ where, value: first, valid: `${first! + 1} to 15` });
+    expect(damaged(channels.offset + 10, () => 16)).toMatchObject({ where, valid: '0 to 15' });
+    const infinite = damaged(values.offset + 4 * 5 + 3, (byte) => byte | 0x7c);
+    expect(infinite.message).toContain('not finite');
+    expect(infinite.where).toEqual({ ...where, channel: second });
+    const [row, column] = along === 'tokens' ? [second!, 5] : [5, second!];
+    const coded = damaged(row * codes.rowBytes + (column >> 1), (byte) =>
+      column % 2 === 0 ? byte | 1 : byte | 16,
+    );
+    expect(coded.message).toContain('has a code as well');
+    expect(coded.where).toEqual({ ...where, channel: second });
   });
 
   it.each(['tokens', 'channels'] as const)('a code without a level, along %s', (along) => {

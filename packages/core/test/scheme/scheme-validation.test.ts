@@ -235,7 +235,7 @@ const rules: Record<string, [unknown, string, RegExp]> = {
       },
     },
     'key.quantizer.codes.levels',
-    /at most 2\^bits = 2 levels/,
+    /2 to 2\^bits = 2 levels/,
   ],
   'levels that do not rise': [
     {
@@ -280,6 +280,11 @@ const rules: Record<string, [unknown, string, RegExp]> = {
     'key.quantizer',
     /midRise or asymmetric uniform/,
   ],
+  'bands with short scales': [
+    changed(banded, 'key.parameters.scale', 'e4m3'),
+    'key.parameters.scale',
+    /f16, when there are outlier bands/,
+  ],
   'bands without calibration': [
     changed(banded, 'calibration', { kind: 'none' }),
     'calibration',
@@ -302,6 +307,19 @@ const rules: Record<string, [unknown, string, RegExp]> = {
     { ...scheme(), value: { ...tensor(), stage: 'post-rope' } },
     'value.stage',
     /absent/,
+  ],
+  'a tensor scale beyond f32': [
+    {
+      ...scheme({
+        key: {
+          transforms: [
+            { kind: 'tensorScale', scope: 'sequence', statisticsTokens: 8, largest: 1e40 },
+          ],
+        },
+      }),
+    },
+    'key.transforms[0].largest',
+    /2\^32/,
   ],
   'a clamp upside down': [
     { ...scheme({ key: { transforms: [{ ...channelScale(8), clamp: [2, 1] } as never] } }) },

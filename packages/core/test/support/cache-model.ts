@@ -11,7 +11,8 @@ import {
   type PageClass,
   type TensorPlan,
 } from '../../src/index.js';
-import { channelReciprocals } from '../../src/law/statistics.js';
+import { measureStatistics } from '../../src/law/statistics.js';
+import { Transforms } from '../../src/law/transforms.js';
 
 /** K and V rows of one token in one layer: f16 bits `[heads, headDim]`. */
 export type TokenRows = Readonly<Record<'key' | 'value', Uint16Array>>;
@@ -111,7 +112,7 @@ export class SequenceModel {
   readonly rollback: number;
   /** `[layer][position]`. */
   tokens: TokenRows[][];
-  /** Reciprocals per layer and tensor, once taken. */
+  /** Statistics pages per layer and tensor, once taken. */
   statistics = new Map<string, Uint16Array>();
   #memo: Map<string, Float32Array>;
 
@@ -166,14 +167,9 @@ export class SequenceModel {
         const name = `${layer} ${tensor}`;
         if (!model.statisticsTaken || this.statistics.has(name) || plan.scheme.bits === 16)
           continue;
-        const rule = plan.scheme.transforms?.find((t) => 'minimumSpread' in t);
-        if (rule === undefined) continue;
         const { sinks, statisticsTokens } = model.rule;
         const rows = this.#rows(layer, tensor, sinks, statisticsTokens);
-        this.statistics.set(
-          name,
-          channelReciprocals(decodeF16(rows), plan.heads, plan.headDim, rule),
-        );
+        this.statistics.set(name, measureStatistics(plan, rows));
       }
     }
   }
@@ -183,10 +179,10 @@ export class SequenceModel {
     const width = plan.heads * plan.headDim;
     const result = new Float32Array(this.length * width);
     result.set(decodeF16(this.#rows(layer, plan.tensor, 0, this.length)));
-    const reciprocals = this.statistics.get(`${layer} ${plan.tensor}`);
+    const statistics = this.statistics.get(`${layer} ${plan.tensor}`);
     for (const block of (this.classes[plan.class] as ClassModel).blocks) {
       for (const group of block.groups) {
-        const decoded = this.#decode(plan as PackedTensorPlan, layer, group, reciprocals);
+        const decoded = this.#decode(plan as PackedTensorPlan, layer, group, statistics);
         result.set(decoded.subarray(0, group.valid * width), group.position * width);
       }
     }
@@ -200,13 +196,13 @@ export class SequenceModel {
   ): { position: number; validTokens: number; bytes: Uint8Array }[] {
     if (plan.layout === null) return [];
     const { layout } = plan;
-    const reciprocals = this.statistics.get(`${layer} ${plan.tensor}`) ?? null;
+    const statistics = this.statistics.get(`${layer} ${plan.tensor}`) ?? null;
     return (this.classes[plan.class] as ClassModel).blocks.map((block) => {
       const bytes = new Uint8Array(layout.pageBytes);
       let slot = 0;
       for (const { size, valid, rows: packed } of block.groups) {
         const rows = join((packed[layer] ?? []).map((row) => row[plan.tensor]));
-        encodeTokens(plan as PackedTensorPlan, rows, size, reciprocals, bytes, slot);
+        encodeTokens(plan as PackedTensorPlan, rows, size, statistics, bytes, slot);
         slot += valid;
       }
       canonicalizePage(layout, bytes, slot);
@@ -218,25 +214,24 @@ export class SequenceModel {
     plan: PackedTensorPlan,
     layer: number,
     { size, rows: packed }: Group,
-    reciprocals: Uint16Array | undefined,
+    statistics: Uint16Array | undefined,
   ): Float32Array {
     const { heads, headDim, layout } = plan;
     const rows = join((packed[layer] ?? []).map((row) => row[plan.tensor]));
-    const key = `${layer} ${plan.tensor} ${rows.join()} ${reciprocals?.join() ?? ''}`;
+    const key = `${layer} ${plan.tensor} ${rows.join()} ${statistics?.join() ?? ''}`;
     const known = this.#memo.get(key);
     if (known !== undefined) return known;
     const page = new Uint8Array(layout.pageBytes);
-    encodeTokens(plan, rows, size, reciprocals ?? null, page, 0);
+    encodeTokens(plan, rows, size, statistics ?? null, page, 0);
     const result = new Float32Array(size * heads * headDim);
     const head = new Float32Array(size * headDim);
-    const factors = reciprocals === undefined ? null : decodeF16(reciprocals).map((r) => 1 / r);
+    const transforms = Transforms.of(plan, statistics ?? null);
     for (let h = 0; h < heads; h++) {
       decodeTokens(plan, page, h, 0, size, head);
       for (let i = 0; i < size; i++) {
-        for (let c = 0; c < headDim; c++) {
-          const factor = factors === null ? 1 : (factors[h * headDim + c] as number);
-          result[(i * heads + h) * headDim + c] = (head[i * headDim + c] as number) * factor;
-        }
+        const vector = Float64Array.from(head.subarray(i * headDim, (i + 1) * headDim));
+        transforms?.invert(vector, 0, h, 1);
+        result.set(vector, (i * heads + h) * headDim);
       }
     }
     this.#memo.set(key, result);

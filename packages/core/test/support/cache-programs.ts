@@ -3,14 +3,23 @@
  */
 import * as fc from 'fast-check';
 import {
-  type Calibration,
   createPlan,
   type Geometry,
   type Plan,
   type Scheme,
-  schemeFingerprint,
+  type SchemeOverride,
   type TensorScheme,
+  type Transform,
 } from '../../src/index.js';
+import {
+  inlineCalibration,
+  inlineNeed,
+  inlineTables,
+  sharedExponentCodec,
+  withSharedExponent,
+  withTop,
+  withTypes,
+} from '../../src/testing/index.js';
 import { channelScale, scheme, tensor } from './schemes.js';
 
 export const HEADS = 2;
@@ -38,7 +47,7 @@ const window = (size: number) =>
 
 const codes = fc.constantFrom('asymmetric', 'signmag', 'full', 'fullSigned', 'hybrid' as const);
 
-const quantized = fc.oneof(
+const plain = fc.oneof(
   fc
     .record({ bits: fc.constantFrom(2, 3, 4, 8), codes, window: window(8) })
     .map((t) =>
@@ -52,8 +61,40 @@ const quantized = fc.oneof(
   fc
     .record({ bits: fc.constantFrom(3, 4), codes, window: window(5) })
     .map((t) => tensor({ bits: t.bits as 4, along: 'vector', codes: t.codes, ...t.window })),
+  fc
+    .record({ along: fc.constantFrom('tokens', 'channels'), window: window(8) })
+    .map((t) => withSharedExponent({ along: t.along as 'tokens', size: 8 }, 8, t.window)),
   fc.constant(tensor({ bits: 16 })),
 );
+
+const tables = fc
+  .record({ along: fc.constantFrom('tokens' as const, 'channels' as const), window: window(8) })
+  .chain(({ along, window: { recent, flush } }) =>
+    fc
+      .constantFrom(...inlineTables(along, 8))
+      .map((table): TensorScheme => ({ ...table, window: { recent, flush } })),
+  );
+
+/** Sometimes with other types of parameters or with outliers. */
+function varied(tensors: fc.Arbitrary<TensorScheme>): fc.Arbitrary<TensorScheme> {
+  return fc
+    .record({
+      tensor: tensors,
+      types: fc.option(fc.nat(), { nil: null }),
+      top: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null, freq: 2 }),
+    })
+    .map(({ tensor, types, top }) => {
+      if (tensor.bits === 16 || tensor.quantizer.mode === 'codec') return tensor;
+      const typed = types === null ? tensor : withTypes(tensor, types);
+      return top === null ? typed : withTop(typed, top);
+    });
+}
+
+const quantized = varied(
+  fc.oneof({ arbitrary: plain, weight: 3 }, { arbitrary: tables, weight: 1 }),
+);
+/** Calibration has levels for one table of a tensor only. */
+const quantizedHeads = varied(plain);
 
 const banded = fc
   .record({ window: window(1), scope: fc.constantFrom('head', 'allHeads'), uniform: fc.boolean() })
@@ -76,20 +117,113 @@ const banded = fc
     }),
   );
 
+/** The transforms that programs use; those that measure do so on `statisticsTokens` tokens. */
+const TRANSFORMS = {
+  scale: (statisticsTokens) => channelScale(statisticsTokens),
+  mean: (statisticsTokens) => ({ kind: 'channelMean', scope: 'sequence', statisticsTokens }),
+  'clear mean': (statisticsTokens) => ({
+    kind: 'channelMean',
+    scope: 'sequence',
+    statisticsTokens,
+    minimumOffset: 0.5,
+  }),
+  'tensor scale': (statisticsTokens) => ({
+    kind: 'tensorScale',
+    scope: 'sequence',
+    statisticsTokens,
+    largest: 100,
+  }),
+  rotation: () => ({ kind: 'hadamard' }),
+  'signed rotation': () => ({ kind: 'hadamard', seed: 5 }),
+  'calibrated scale': () => ({ kind: 'channelScale', scope: 'model' }),
+  'calibrated mean': () => ({ kind: 'channelMean', scope: 'model' }),
+  'calibrated tensor scale': () => ({ kind: 'tensorScale', scope: 'model' }),
+  order: () => ({ kind: 'channelOrder', scope: 'model' }),
+} satisfies Record<string, (statisticsTokens: number) => Transform>;
+type TransformName = keyof typeof TRANSFORMS;
+
+const transformNames = fc.uniqueArray(
+  fc.constantFrom(...(Object.keys(TRANSFORMS) as TransformName[])),
+  { maxLength: 3 },
+);
+
+function transformed(
+  tensor: TensorScheme,
+  names: readonly TransformName[],
+  statisticsTokens: number,
+): TensorScheme {
+  if (tensor.bits === 16 || names.length === 0) return tensor;
+  return { ...tensor, transforms: names.map((name) => TRANSFORMS[name](statisticsTokens)) };
+}
+
+const rotary = fc.option(
+  fc.record({
+    pairs: fc.constantFrom('halves' as const, 'adjacent' as const),
+    dimensions: fc.constantFrom(2, 4, KEY_DIM),
+    base: fc.constantFrom(3, 10_000),
+  }),
+  { nil: null, freq: 3 },
+);
+
 const sliding = fc.option(
   fc.record({ size: fc.integer({ min: 3, max: 40 }), sinks: fc.integer({ min: 0, max: 5 }) }),
   { nil: null, freq: 3 },
 );
+
+const F16: TensorScheme = { bits: 16 };
+
+/** Such heads cannot be stored apart. */
+function sharesHeads(tensor: TensorScheme): boolean {
+  if (tensor.bits === 16) return false;
+  const { groups, transforms = [] } = tensor;
+  return (
+    (groups.along === 'vector' && groups.scope === 'allHeads') ||
+    transforms.some((step) => step.kind === 'tensorScale' && step.scope === 'sequence')
+  );
+}
+
+/** `base` is what the other heads have: keys of a layer come at one stage. */
+function headOverrideOf(
+  choice: {
+    readonly layer: number;
+    readonly head: number;
+    readonly key: TensorScheme | undefined;
+    readonly value: TensorScheme;
+  },
+  base: TensorScheme,
+): SchemeOverride {
+  const { layer, head, value } = choice;
+  const preRope = base.bits !== 16 && base.stage === 'pre-rope';
+  const key =
+    choice.key === undefined || !preRope
+      ? choice.key
+      : choice.key.bits === 16
+        ? undefined
+        : { ...choice.key, stage: base.stage as 'pre-rope' };
+  return { layers: [layer], heads: [head], value, ...(key === undefined ? {} : { key }) };
+}
 
 /** A plan, options and room for some tokens, sometimes too few. */
 export const setups: fc.Arbitrary<Setup> = fc
   .record({
     key: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
     value: fc.oneof({ arbitrary: quantized, weight: 4 }, { arbitrary: banded, weight: 1 }),
-    statisticsTokens: fc.option(fc.integer({ min: 1, max: 30 }), { nil: null }),
+    keyTransforms: transformNames,
+    valueTransforms: transformNames,
+    statisticsTokens: fc.integer({ min: 1, max: 30 }),
     lastLayerF16: fc.boolean(),
+    headOverride: fc.option(
+      fc.record({
+        layer: fc.constantFrom(0, -1),
+        head: fc.nat(HEADS - 1),
+        key: fc.option(quantizedHeads, { nil: undefined }),
+        value: quantizedHeads,
+      }),
+      { nil: null, freq: 2 },
+    ),
     sinks: fc.integer({ min: 0, max: 5 }),
     packing: fc.constantFrom('before-attention', 'after-attention'),
+    rotary,
     slidingWindow: sliding,
     softCap: fc.constantFrom(null, 5),
     rollback: fc.integer({ min: 0, max: 6 }),
@@ -99,23 +233,28 @@ export const setups: fc.Arbitrary<Setup> = fc
   })
   .map((choice): Setup => {
     const { statisticsTokens, sinks, packing } = choice;
+    const rotated = transformed(choice.key, choice.keyTransforms, statisticsTokens);
     const key: TensorScheme =
-      statisticsTokens === null || choice.key.bits === 16 || choice.key.outliers !== undefined
-        ? choice.key
-        : { ...choice.key, transforms: [channelScale(statisticsTokens)] };
-    const base = scheme();
-    const banded = [key, choice.value].some((t) => t.bits !== 16 && t.outliers !== undefined);
-    const statistics = key.bits !== 16 && key.transforms !== undefined;
+      choice.rotary === null || rotated.bits === 16 ? rotated : { ...rotated, stage: 'pre-rope' };
+    const value = transformed(choice.value, choice.valueTransforms, statisticsTokens);
     const spec: Scheme = {
-      ...base,
+      ...scheme(),
       sinks,
       packing: packing as Scheme['packing'],
       key,
-      value: choice.value,
-      ...(choice.lastLayerF16 ? { overrides: [{ layers: [-1], key: { bits: 16 } }] } : {}),
-      calibration: banded
-        ? { kind: 'offline', values: ['thresholds'] }
-        : { kind: statistics ? 'prefill' : 'none' },
+      value,
+      overrides: [
+        ...(choice.lastLayerF16 ? [{ layers: [-1], key: F16 }] : []),
+        ...(choice.headOverride === null || sharesHeads(key) || sharesHeads(value)
+          ? []
+          : [
+              headOverrideOf(
+                choice.headOverride,
+                choice.lastLayerF16 && choice.headOverride.layer === -1 ? F16 : key,
+              ),
+            ]),
+      ],
+      calibration: inlineNeed([key, value]),
     };
     const geometry: Geometry = {
       layers: LAYERS,
@@ -125,10 +264,13 @@ export const setups: fc.Arbitrary<Setup> = fc
       valueHeadDim: VALUE_DIM,
       slidingWindow: choice.slidingWindow,
       softCap: choice.softCap,
+      rotary: choice.rotary,
     };
+    const calibration = inlineCalibration(spec, geometry);
     const plan = createPlan(spec, geometry, {
+      codecs: [sharedExponentCodec(8)],
       blockTokens: choice.blockTokens,
-      ...(banded ? { calibration: thresholds(spec) } : {}),
+      ...(calibration === undefined ? {} : { calibration }),
     });
     const setup = {
       plan,
@@ -140,18 +282,6 @@ export const setups: fc.Arbitrary<Setup> = fc
     };
     return setup;
   });
-
-function thresholds(spec: Scheme): Calibration {
-  const bands = {
-    thresholds: { outerLow: -1.75, outerHigh: 1.75, innerLow: -0.125, innerHigh: 0.125 },
-  };
-  return {
-    specVersion: 1,
-    scheme: schemeFingerprint(spec),
-    provenance: { source: 'test' },
-    layers: Array.from({ length: LAYERS }, () => ({ key: bands, value: bands })),
-  };
-}
 
 /** Numbers pick among what is alive, modulo its count. */
 export type Command =

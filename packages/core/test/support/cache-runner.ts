@@ -11,13 +11,20 @@ import {
   f32Tensor,
   f32ToF16,
   type HostTensor,
+  type LayerPlan,
   LowbitKvError,
-  type Plan,
+  type ModelLayer,
+  modelLayers,
   referenceBackend,
   type Sequence,
   type TensorPlan,
 } from '../../src/index.js';
-import { createDraws, maxAbsDifference, referenceAttention } from '../../src/testing/index.js';
+import {
+  createDraws,
+  maxAbsDifference,
+  referenceAttention,
+  rotateKeys,
+} from '../../src/testing/index.js';
 import { SequenceModel, type TokenRows } from './cache-model.js';
 import {
   type Command,
@@ -96,7 +103,7 @@ export class Runner {
     const { plan, rollback } = this.#setup;
     this.#pairs.push({
       sequence: this.#cache.createSequence(),
-      model: new SequenceModel(plan.classes, LAYERS, rollback),
+      model: new SequenceModel(plan.classes, plan.layers.length, rollback),
       longest: 0,
     });
   }
@@ -113,7 +120,8 @@ export class Runner {
       case 'reset': {
         const pair = this.#pick(command.pick);
         this.#cache.reset(pair.sequence);
-        pair.model = new SequenceModel(this.#setup.plan.classes, LAYERS, this.#setup.rollback);
+        const { plan, rollback } = this.#setup;
+        pair.model = new SequenceModel(plan.classes, plan.layers.length, rollback);
         pair.longest = 0;
         return;
       }
@@ -177,7 +185,8 @@ export class Runner {
     const next = pairs.map(({ model }, i) => {
       const first = counts.slice(0, i).reduce((sum, count) => sum + count, 0);
       const copy = model.copy();
-      copy.append(rows.map((layer) => layer.slice(first, first + (counts[i] as number))));
+      const added = rows.map((layer) => layer.slice(first, first + (counts[i] as number)));
+      copy.append(this.#setup.plan.layers.map((unit) => rowsOfHeads(added, unit)));
       copy.takeStatistics(this.#setup.plan.layers);
       return copy;
     });
@@ -229,19 +238,18 @@ export class Runner {
     for (const [i, count] of queries.entries()) {
       const before = this.#setup.plan.classes[0]?.packing === 'before-attention';
       const after = next[i] as SequenceModel;
-      const pair = this.#setup.plan.layers[layer] as Plan['layers'][number];
       // A step that packs after its attention sees its own tokens, and the old tail, in f16.
-      const seen = (tensor: TensorPlan) =>
-        before
-          ? after.values(tensor, layer)
-          : withTail(old[i] as SequenceModel, after, tensor, layer);
+      const seen = (tensor: 'key' | 'value') =>
+        this.#joined(layer, tensor, after.length, (plan, unit) =>
+          before ? after.values(plan, unit) : withTail(old[i] as SequenceModel, after, plan, unit),
+        );
       this.#compareAttention(
         result,
         query,
         { first, count, length: after.length },
         layer,
-        seen(pair.key),
-        seen(pair.value),
+        seen('key'),
+        seen('value'),
       );
       first += count;
       if (count > 0) this.#count(before ? 'attended before packing' : 'attended after packing');
@@ -271,15 +279,14 @@ export class Runner {
       const result = await this.#cache.attend(layer, query, sequences, options).read();
       let first = 0;
       for (const [i, { model }] of pairs.entries()) {
-        const plan = this.#setup.plan.layers[layer] as Plan['layers'][number];
         const count = queries[i] as number;
         this.#compareAttention(
           result,
           query,
           { first, count, length: model.length },
           layer,
-          model.values(plan.key, layer),
-          model.values(plan.value, layer),
+          this.#values(model, layer, 'key'),
+          this.#values(model, layer, 'value'),
         );
         first += count;
       }
@@ -293,7 +300,7 @@ export class Runner {
     queries: readonly number[],
     layer: number,
   ): Promise<boolean> {
-    const window = this.#setup.plan.layers[layer]?.geometry.slidingWindow ?? null;
+    const window = this.#layer(layer).geometry.slidingWindow;
     if (window === null) return false;
     for (const [i, { sequence, model }] of pairs.entries()) {
       const first = model.length - (queries[i] as number) - window.size + 1;
@@ -314,7 +321,7 @@ export class Runner {
     const length = Math.max(pair.model.length - back, 0);
     let possible = true;
     for (let layer = 0; layer < LAYERS; layer++) {
-      const window = this.#setup.plan.layers[layer]?.geometry.slidingWindow ?? null;
+      const window = this.#layer(layer).geometry.slidingWindow;
       if (window === null) continue;
       const held = await this.#held(pair.sequence, layer);
       for (let p = Math.max(window.sinks, length - window.size); p < length; p++)
@@ -382,14 +389,14 @@ export class Runner {
 
   async #compare({ sequence, model, longest }: Pair): Promise<void> {
     expect(sequence.length).toBe(model.length);
-    for (const { layer, key, value, geometry } of this.#setup.plan.layers) {
+    for (const { layer, geometry, units } of modelLayers(this.#setup.plan)) {
       const stored = await this.#cache.materialize(sequence, layer);
-      for (const [plan, tensor, positions] of [
-        [key, stored.key, stored.keyPositions],
-        [value, stored.value, stored.valuePositions],
+      for (const [tensor, { data, shape }, positions] of [
+        ['key', stored.key, stored.keyPositions],
+        ['value', stored.value, stored.valuePositions],
       ] as const) {
-        const expected = model.values(plan, layer);
-        const width = plan.heads * plan.headDim;
+        const expected = this.#values(model, layer, tensor);
+        const width = HEADS * (shape[2] as number);
         if (geometry.slidingWindow === null)
           expect(firstDifference(positions, [...Array(model.length).keys()])).toBe(-1);
         else
@@ -400,24 +407,57 @@ export class Runner {
             model.length,
           );
         for (const [i, position] of positions.entries()) {
-          const row = tensor.data.subarray(i * width, (i + 1) * width);
+          const row = data.subarray(i * width, (i + 1) * width);
           const wanted = expected.subarray(position * width, (position + 1) * width);
           if (firstDifference(row, wanted) !== -1)
-            expect.fail(`${plan.tensor} of layer ${layer} at ${position} differs`);
+            expect.fail(`${tensor} of layer ${layer} at ${position} differs`);
         }
         if (geometry.slidingWindow !== null) continue;
-        const blocks = await this.#cache.exportBlocks(sequence, layer, plan.tensor);
-        const modelBlocks = model.blocks(plan, layer);
-        expect(blocks.map(({ position, validTokens }) => [position, validTokens])).toEqual(
-          modelBlocks.map(({ position, validTokens }) => [position, validTokens]),
+        const blocks = await this.#cache.exportBlocks(sequence, layer, tensor);
+        const modelBlocks = units.flatMap(({ index, plan }) =>
+          model.blocks(plan[tensor], index).map((block) => ({ ...block, heads: plan.heads })),
+        );
+        expect(blocks.map(({ bytes: _, ...block }) => block)).toEqual(
+          modelBlocks.map(({ bytes: _, ...block }) => block),
         );
         for (const [i, { bytes }] of blocks.entries()) {
           if (firstDifference(bytes, modelBlocks[i]?.bytes ?? []) !== -1)
-            expect.fail(`${plan.tensor} block ${i} of layer ${layer} differs`);
+            expect.fail(`${tensor} block ${i} of layer ${layer} differs`);
           this.#count('blocks compared');
         }
       }
+      if (units.length > 1) this.#count('layers of several units compared');
     }
+  }
+
+  #layer(layer: number): ModelLayer {
+    return modelLayers(this.#setup.plan)[layer] as ModelLayer;
+  }
+
+  /** f32 `[length, HEADS, headDim]` of a layer as attention sees it. */
+  #values(model: SequenceModel, layer: number, tensor: 'key' | 'value'): Float32Array {
+    return this.#joined(layer, tensor, model.length, (plan, unit) => model.values(plan, unit));
+  }
+
+  /** Puts together what `valuesOf` gives for each unit, `[length, heads, headDim]`. */
+  #joined(
+    layer: number,
+    tensor: 'key' | 'value',
+    length: number,
+    valuesOf: (plan: TensorPlan, unit: number) => Float32Array,
+  ): Float32Array {
+    const dim = tensor === 'key' ? KEY_DIM : VALUE_DIM;
+    const result = new Float32Array(length * HEADS * dim);
+    for (const { index, plan } of this.#layer(layer).units) {
+      const values = valuesOf(plan[tensor], index);
+      for (let token = 0; token < length; token++) {
+        for (const [i, head] of plan.heads.entries()) {
+          const from = (token * plan.heads.length + i) * dim;
+          result.set(values.subarray(from, from + dim), (token * HEADS + head) * dim);
+        }
+      }
+    }
+    return result;
   }
 
   #compareAttention(
@@ -430,11 +470,13 @@ export class Runner {
   ): void {
     const { first, count, length } = span;
     if (count === 0) return;
-    const { geometry } = this.#setup.plan.layers[layer] as Plan['layers'][number];
+    const { geometry } = this.#layer(layer);
+    if (geometry.rotary !== null) this.#count('keys rotated in attention');
     const slice = (tensor: HostTensor, width: number) =>
       tensor.data.subarray(first * width, (first + count) * width);
+    const shape = { tokens: length, kvHeads: HEADS, keyDim: KEY_DIM };
     const oracle = referenceAttention({
-      keys,
+      keys: geometry.rotary === null ? keys : rotateKeys(keys, shape, geometry.rotary),
       values,
       queries: slice(query, QUERY_HEADS * KEY_DIM),
       tokens: length,
@@ -481,6 +523,15 @@ function withTail(
   for (const [i, row] of rows.entries()) values.set(decodeF16(row[plan.tensor]), i * width);
   values.set(old.values(plan, layer));
   return values;
+}
+
+/** What a unit is given of the rows of every layer. */
+function rowsOfHeads(rows: readonly TokenRows[][], { layer, heads }: LayerPlan): TokenRows[] {
+  return (rows[layer] ?? []).map(({ key, value }) => {
+    const pick = (bits: Uint16Array, dim: number) =>
+      Uint16Array.from(heads.flatMap((head) => [...bits.subarray(head * dim, (head + 1) * dim)]));
+    return { key: pick(key, KEY_DIM), value: pick(value, VALUE_DIM) };
+  });
 }
 
 /** Normal-like values with an outlier now and then, and runs of equal values. */

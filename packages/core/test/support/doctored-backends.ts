@@ -4,19 +4,27 @@
 import {
   type AttentionResult,
   type Backend,
+  type BlockLayout,
   type BlockStore,
   f32Tensor,
   type LayerPlan,
   type Plan,
+  type Quantizer,
   referenceBackend,
   type Span,
+  type TensorCalibration,
+  type TensorPlan,
   type TensorView,
+  type Transform,
 } from '../../src/index.js';
 
 type StoreChange = (inner: BlockStore, plan: Plan) => Partial<BlockStore>;
 
 /** The reference backend with some methods of its stores replaced, or its stores made for another plan. */
-function doctored(change: StoreChange, planChange: (plan: Plan) => Plan = (plan) => plan): Backend {
+export function doctored(
+  change: StoreChange,
+  planChange: (plan: Plan) => Plan = (plan) => plan,
+): Backend {
   const reference = referenceBackend();
   return {
     ...reference,
@@ -96,31 +104,96 @@ export function binaryLogarithm(): Backend {
   }));
 }
 
-/** Every group that is not the first of its page gets the scale of the group before it. */
-export function staleScale(): Backend {
+/** Where heads of a layer are stored apart, what belongs to one unit is done to the first of the layer. */
+export function takesUnitsForLayers(): Backend {
   return doctored((inner, plan) => {
-    const touched: { layer: number; tensor: 'key' | 'value'; page: number; slot: number }[] = [];
+    const first = (index: number) => {
+      const { layer } = plan.layers[index] as LayerPlan;
+      return plan.layers.findIndex((unit) => unit.layer === layer);
+    };
+    return { attend: (job) => inner.attend({ ...job, layer: first(job.layer) }) };
+  });
+}
+
+/** Changes pages after the steps that packed into them, from the slot that was packed last. */
+function withPages(
+  change: (bytes: Uint8Array, layout: BlockLayout, slot: number, count: number) => void,
+): Backend {
+  return doctored((inner, plan) => {
+    const touched: {
+      layer: number;
+      tensor: 'key' | 'value';
+      page: number;
+      slot: number;
+      count: number;
+    }[] = [];
     return {
       append: (job) => {
         inner.append(job);
         for (const tensor of ['key', 'value'] as const) {
-          for (const { page, slot } of job.work[tensor].packs)
-            if (slot > 0) touched.push({ layer: job.layer, tensor, page, slot });
+          for (const { page, slot, count } of job.work[tensor].packs)
+            touched.push({ layer: job.layer, tensor, page, slot, count });
         }
       },
       settle: async (step) => {
         await inner.settle(step);
-        for (const { layer, tensor, page, slot } of touched.splice(0)) {
+        for (const { layer, tensor, page, slot, count } of touched.splice(0)) {
           const { layout } = (plan.layers[layer] as LayerPlan)[tensor];
-          const scale = layout?.parameters.find(({ name }) => name === 'scale');
-          if (layout === null || scale === undefined || layout.tokensPerGroup > slot) continue;
+          if (layout === null) continue;
           const request = { layer, tensor, kind: 'packed', pages: [page] } as const;
           const bytes = await inner.readPages(request);
-          const perToken = (layout.headDim / layout.channelsPerGroup) * 2;
-          const at = scale.offset + (slot / layout.tokensPerGroup) * perToken;
-          bytes.copyWithin(at, at - perToken, at);
+          change(bytes, layout, slot, count);
           await inner.writePages(request, bytes);
         }
+      },
+    };
+  });
+}
+
+/** Every group that is not the first of its page gets the scale of the group before it. */
+export function staleScale(): Backend {
+  return withPages((bytes, layout, slot) => {
+    const scale = layout.parameters.find(({ name }) => name === 'scale');
+    if (scale === undefined || slot === 0 || layout.tokensPerGroup > slot) return;
+    const perToken = (layout.headDim / layout.channelsPerGroup) * 2;
+    const at = scale.offset + (slot / layout.tokensPerGroup) * perToken;
+    bytes.copyWithin(at, at - perToken, at);
+  });
+}
+
+/** Scales of one byte are the next smaller number. */
+export function shortScalesTooSmall(): Backend {
+  return withPages((bytes, layout, slot, count) => {
+    const scale = layout.parameters.find(({ type }) => type === 'e4m3' || type === 'e8m0');
+    if (scale === undefined) return;
+    const perToken = layout.headDim / layout.channelsPerGroup / layout.tokensPerGroup;
+    const first = scale.offset + slot * perToken;
+    for (let i = first; i < first + count * perToken; i++) if (bytes[i]! > 1) bytes[i]!--;
+  });
+}
+
+/** Outliers are counted among channels one too low. */
+export function outliersBesideTheirChannels(): Backend {
+  return withPages((bytes, { top }, slot, count) => {
+    if (top === undefined) return;
+    const first = top.channels.offset + slot * top.count;
+    for (let i = first; i < first + count * top.count; i++) if (bytes[i]! > 0) bytes[i]!--;
+  });
+}
+
+/** Tables that are not scaled have other levels than the plan. */
+export function otherLevels(): Backend {
+  return tensorFault((tensor) => {
+    const { scheme } = tensor;
+    if (scheme.bits === 16 || typeof scheme.quantizer.codes !== 'object') return tensor;
+    const { codes } = scheme.quantizer;
+    if (codes.scaledBy !== 'none') return tensor;
+    const levels = (codes.levels as readonly number[]).map((level) => level * 1.125);
+    return {
+      ...tensor,
+      scheme: {
+        ...scheme,
+        quantizer: { ...scheme.quantizer, codes: { ...codes, levels } } as Quantizer,
       },
     };
   });
@@ -170,6 +243,42 @@ export function geometryFault(change: (layer: LayerPlan['geometry']) => object):
       layers: plan.layers.map((layer) => ({
         ...layer,
         geometry: { ...layer.geometry, ...change(layer.geometry) },
+      })),
+    }),
+  );
+}
+
+/** Executes other transforms than those of the plan. */
+export function transformFault(change: (transform: Transform) => Transform): Backend {
+  return tensorFault((plan) =>
+    plan.scheme.bits === 16
+      ? plan
+      : {
+          ...plan,
+          scheme: { ...plan.scheme, transforms: (plan.scheme.transforms ?? []).map(change) },
+        },
+  );
+}
+
+/** Executes with other calibrated values than those of the plan. */
+export function calibrationFault(
+  change: (values: Required<TensorCalibration>) => TensorCalibration,
+): Backend {
+  return tensorFault((plan) => {
+    const values = plan.calibration as Required<TensorCalibration> | null;
+    return values === null ? plan : { ...plan, calibration: { ...values, ...change(values) } };
+  });
+}
+
+function tensorFault(change: (plan: TensorPlan) => TensorPlan): Backend {
+  return doctored(
+    () => ({}),
+    (plan) => ({
+      ...plan,
+      layers: plan.layers.map((layer) => ({
+        ...layer,
+        key: change(layer.key),
+        value: change(layer.value),
       })),
     }),
   );

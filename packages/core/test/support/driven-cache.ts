@@ -9,6 +9,7 @@ import {
   decodeF16,
   f16Tensor,
   f32Tensor,
+  type Geometry,
   type Plan,
   referenceBackend,
   type Scheme,
@@ -21,6 +22,7 @@ export interface DrivenShape {
   readonly kvHeads?: number;
   readonly headDim?: number;
   readonly calibration?: Calibration;
+  readonly rotary?: Geometry['rotary'];
   /** f16 bits `[tokens, kvHeads, headDim]`; default: normal, different for keys and values. */
   readonly key?: Uint16Array;
   readonly value?: Uint16Array;
@@ -42,10 +44,14 @@ export class DrivenCache {
   readonly #headDim: number;
 
   static async open(scheme: Scheme, shape: DrivenShape): Promise<DrivenCache> {
-    const { tokens, kvHeads = 1, headDim = 32, calibration } = shape;
+    const { tokens, kvHeads = 1, headDim = 32, calibration, rotary } = shape;
     const plan = createPlan(
       scheme,
-      { layers: 1, queryHeads: 2 * kvHeads, kvHeads, keyHeadDim: headDim, valueHeadDim: headDim },
+      {
+        ...{ layers: 1, queryHeads: 2 * kvHeads, kvHeads },
+        ...{ keyHeadDim: headDim, valueHeadDim: headDim },
+        ...(rotary === undefined ? {} : { rotary }),
+      },
       calibration === undefined ? {} : { calibration },
     );
     const cache = await createCache(plan, referenceBackend(), { capacity: { tokens } });

@@ -1,0 +1,73 @@
+// docs/write-a-scheme.md is a program: its files are written, its commands run, and they print what it says.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { GuideProject } from '../src/guide-project.js';
+import { guideSteps } from '../src/guide-steps.js';
+
+const markdown = readFileSync(new URL('../../../docs/write-a-scheme.md', import.meta.url), 'utf8');
+const steps = guideSteps(markdown);
+const work = mkdtempSync(join(tmpdir(), 'lowbit-kv-guide-'));
+afterAll(() => rmSync(work, { recursive: true }));
+
+const NAME = 'lowbit-kv-scheme-centred';
+
+test('the guide is read whole: every block is a file, commands or what they print', () => {
+  expect(markdown.match(/^```\w/gm)).toHaveLength(
+    steps.length + (markdown.match(/^```text$/gm) ?? []).length,
+  );
+  const paths = steps.flatMap((step) => (step.kind === 'file' ? [step.path] : []));
+  expect(new Set(paths)).toEqual(
+    new Set([
+      ...['package.json', 'src/index.js', 'test/contract.test.js'],
+      ...['src/channel-means.js', 'use.js'],
+    ]),
+  );
+});
+
+test('from an empty folder to a package that others find', { timeout: 300_000 }, () => {
+  const author = new GuideProject(join(work, NAME));
+  const user = new GuideProject(join(work, 'user'));
+  let tarball: string | undefined;
+  const executed: string[] = [];
+
+  /** Runs a command as written; what needs a registry is done with what lies here. */
+  const execute = (command: string): string => {
+    executed.push(command);
+    switch (command) {
+      case 'npm install':
+        author.install();
+        return '';
+      case 'npm publish':
+        author.run(`npm pack --pack-destination "${work}"`);
+        tarball = readdirSync(work).find((file) => file.endsWith('.tgz'));
+        return '';
+      case `npm install lowbit-kv ${NAME}`:
+        if (tarball === undefined) throw new Error('installed before it was published');
+        user.installFromWorkspace('lowbit-kv');
+        user.installTarball(NAME, join(work, tarball));
+        return '';
+      default:
+        return (tarball === undefined ? author : user).run(command);
+    }
+  };
+
+  for (const step of steps) {
+    if (step.kind === 'file') {
+      author.write(step.path, step.text);
+      continue;
+    }
+    const output = step.lines.map(execute).join('\n').split('\n').map(spaced);
+    for (const line of step.printed)
+      expect(output, step.lines.join('; ')).toContainEqual(expect.stringContaining(spaced(line)));
+    if (step.lines[0] === 'npm test')
+      expect(output).toContainEqual(expect.stringMatching(/Tests [1-9]\d* passed/));
+  }
+  expect(executed).toHaveLength(10);
+});
+
+/** The width of columns is no promise. */
+function spaced(line: string): string {
+  return line.trim().replace(/\s+/g, ' ');
+}
