@@ -7,6 +7,7 @@ import { GrowingBuffer } from '../src/device/growing-buffer.js';
 import { Pipelines } from '../src/device/pipelines.js';
 import { Recorder } from '../src/device/recorder.js';
 import { attentionPrograms, type Precision } from '../src/shaders/attention-programs.js';
+import { tensorNumbers } from '../src/shaders/tensor-numbers.js';
 import { type AttendContext, dispatchRound, placeRound } from '../src/store/attend.js';
 import { TensorMemory } from '../src/store/tensor-memory.js';
 import { openDevice } from './device.js';
@@ -18,10 +19,17 @@ const BYTES_PER_SECOND = 4.48e12;
 
 const f16 = { scale: 'f16' } as const;
 const window = { recent: 0, flush: 128 };
-const tensor = (along: 'tokens' | 'channels', bits: 2 | 4 | 8, size: number, symmetric = false): TensorScheme => ({
+const tensor = (
+  along: 'tokens' | 'channels',
+  bits: 2 | 4 | 8,
+  size: number,
+  symmetric = false,
+): TensorScheme => ({
   bits,
   groups: { along, size },
-  quantizer: symmetric ? { mode: 'symmetric', codes: 'fullSigned' } : { mode: 'asymmetric', codes: 'uniform' },
+  quantizer: symmetric
+    ? { mode: 'symmetric', codes: 'fullSigned' }
+    : { mode: 'asymmetric', codes: 'uniform' },
   parameters: symmetric ? f16 : { scale: 'f16', zero: 'f16' },
   window,
 });
@@ -37,18 +45,41 @@ const PLANS: [string, TensorScheme, TensorScheme][] = [
 
 function planOf(key: TensorScheme, value: TensorScheme): Plan {
   const scheme: Scheme = {
-    specVersion: 1, id: 'bench', title: 'bench', sinks: 0, packing: 'before-attention', key, value, calibration: { kind: 'none' },
+    specVersion: 1,
+    id: 'bench',
+    title: 'bench',
+    sinks: 0,
+    packing: 'before-attention',
+    key,
+    value,
+    calibration: { kind: 'none' },
   };
-  return createPlan(scheme, { layers: 1, queryHeads: QUERY_HEADS, kvHeads: KV_HEADS, keyHeadDim: DIM, valueHeadDim: DIM });
+  return createPlan(scheme, {
+    layers: 1,
+    queryHeads: QUERY_HEADS,
+    kvHeads: KV_HEADS,
+    keyHeadDim: DIM,
+    valueHeadDim: DIM,
+  });
 }
 
 const { device, languageFeatures } = await openDevice(
   process.argv.includes('--no-robustness') ? ['disable_robustness'] : [],
 );
-device.addEventListener('uncapturederror', (event) => console.log(`GPU error: ${event.error.message.slice(0, 2000)}`));
+device.addEventListener('uncapturederror', (event) =>
+  console.log(`GPU error: ${event.error.message.slice(0, 2000)}`),
+);
 const subgroups = device.features.has('subgroups') && !process.argv.includes('--no-subgroups');
-const shapes = process.argv.includes('--short') ? [[8, 131072]] : [[8, 131072], [1, 131072], [1, 8192]];
-const workgroups = Number(process.argv.find((argument) => argument.startsWith('--workgroups='))?.slice(13) ?? 2048);
+const shapes = process.argv.includes('--short')
+  ? [[8, 131072]]
+  : [
+      [8, 131072],
+      [1, 131072],
+      [1, 8192],
+    ];
+const workgroups = Number(
+  process.argv.find((argument) => argument.startsWith('--workgroups='))?.slice(13) ?? 2048,
+);
 const only = process.argv.find((argument) => argument.startsWith('--plan='))?.slice(7);
 
 for (const [batch, tokens] of shapes as [number, number][]) {
@@ -58,16 +89,21 @@ for (const [batch, tokens] of shapes as [number, number][]) {
     const layer = plan.layers[0] as Plan['layers'][number];
     const pages = Math.ceil(tokens / 128) * batch;
     const counts = { packed: pages, window: 1, statistics: 0 };
-    const [keyMemory, valueMemory] = [layer.key, layer.value].map((part) => new TensorMemory(device, part, counts)) as [TensorMemory, TensorMemory];
+    const [keyMemory, valueMemory] = [layer.key, layer.value].map(
+      (part) => new TensorMemory(device, part, counts, tensorNumbers(part).words),
+    ) as [TensorMemory, TensorMemory];
     for (const memory of [keyMemory, valueMemory]) fill(memory, pages);
-    const bytes = pages * ((layer.key.layout?.pageBytes ?? 0) + (layer.value.layout?.pageBytes ?? 0));
+    const bytes =
+      pages * ((layer.key.layout?.pageBytes ?? 0) + (layer.value.layout?.pageBytes ?? 0));
     const floor = (bytes / BYTES_PER_SECOND) * 1e6;
     const cells: string[] = [];
     for (const precision of ['fast', 'exact'] as Precision[]) {
       const us = await time(layer, keyMemory, valueMemory, batch, tokens, precision);
       cells.push(`${precision} ${us.toFixed(1)} us (${((100 * floor) / us).toFixed(0)} %)`);
     }
-    console.log(`B=${batch} L=${tokens} ${name.padEnd(18)} floor ${floor.toFixed(1)} us  ${cells.join('  ')}`);
+    console.log(
+      `B=${batch} L=${tokens} ${name.padEnd(18)} floor ${floor.toFixed(1)} us  ${cells.join('  ')}`,
+    );
     keyMemory.buffer.destroy();
     valueMemory.buffer.destroy();
   }
@@ -93,7 +129,10 @@ function fill(memory: TensorMemory, pages: number): void {
         const first = (page * layout.pageBytes + head * layout.headBytes + offset) / 2;
         // Scales around 0.25, zeros around -2.
         for (let i = 0; i < count; i++)
-          halves[first + i] = name === 'scale' ? 0x3400 | ((i * 37 + page * 11) & 0xff) : 0xc000 | ((i * 53 + page * 7) & 0xff);
+          halves[first + i] =
+            name === 'scale'
+              ? 0x3400 | ((i * 37 + page * 11) & 0xff)
+              : 0xc000 | ((i * 53 + page * 7) & 0xff);
       }
   for (let page = 0; page < pages; page += chunk) {
     const size = Math.min(chunk, pages - page) * layout.pageBytes;
@@ -111,14 +150,32 @@ async function time(
 ): Promise<number> {
   const pipelines = new Pipelines(device);
   const recorder = new Recorder(device);
-  const programs = attentionPrograms(layer, { precision, subgroupsOf32: subgroups, integerDots: languageFeatures.has('packed_4x8_integer_dot_product') });
-  const [query, attend, merge] = await Promise.all([pipelines.kernel(programs.query), pipelines.kernel(programs.attend), pipelines.kernel(programs.merge)]);
-  const queries = new Float32Array(batch * QUERY_HEADS * DIM).map((_, i) => Math.sin(i * 12.9898) * 1.2);
+  const programs = attentionPrograms(
+    layer,
+    { key: tensorNumbers(layer.key), value: tensorNumbers(layer.value) },
+    {
+      precision,
+      subgroupsOf32: subgroups,
+      integerDots: languageFeatures.has('packed_4x8_integer_dot_product'),
+    },
+  );
+  const [query, attend, merge] = await Promise.all([
+    pipelines.kernel(programs.query),
+    pipelines.kernel(programs.attend),
+    pipelines.kernel(programs.merge),
+  ]);
+  const queries = new Float32Array(batch * QUERY_HEADS * DIM).map(
+    (_, i) => Math.sin(i * 12.9898) * 1.2,
+  );
   const buffer = (size: number, usage = 0x8c) => device.createBuffer({ size, usage });
   const queryBuffer = buffer(queries.byteLength);
   device.queue.writeBuffer(queryBuffer, 0, queries);
   const context: AttendContext = {
-    plan: layer, recorder, kernels: { ...programs, query, attend, merge }, key, value,
+    plan: layer,
+    recorder,
+    kernels: { ...programs, query, attend, merge },
+    key,
+    value,
     inputs: { buffer: buffer(16), key: 0, value: 0 },
     query: { buffer: queryBuffer, type: 'f32' },
     prepared: new GrowingBuffer(device, recorder, 'queries'),
@@ -131,11 +188,26 @@ async function time(
   const order = shuffled(perSequence * batch);
   const sequences = Array.from({ length: batch }, (_, i) => {
     const spans = Array.from({ length: perSequence }, (_, p) => ({
-      source: 'packed' as const, page: order[i * perSequence + p] as number, slot: 0, count: 128, position: p * 128,
+      source: 'packed' as const,
+      page: order[i * perSequence + p] as number,
+      slot: 0,
+      count: 128,
+      position: p * 128,
     }));
-    return { firstQuery: i, queries: 1, length: tokens, key: { spans, statistics: -1 }, value: { spans, statistics: -1 } };
+    return {
+      firstQuery: i,
+      queries: 1,
+      length: tokens,
+      key: { spans, statistics: -1 },
+      value: { spans, statistics: -1 },
+    };
   });
-  const round = sequences.map((sequence) => ({ sequence, firstQuery: sequence.firstQuery, queries: 1, length: tokens }));
+  const round = sequences.map((sequence) => ({
+    sequence,
+    firstQuery: sequence.firstQuery,
+    queries: 1,
+    length: tokens,
+  }));
   const times: number[] = [];
   const querySet = device.createQuerySet({ type: 'timestamp', count: 2 });
   const resolve = buffer(16, 0x204);
@@ -154,11 +226,21 @@ async function time(
     encoder.copyBufferToBuffer(resolve, 0, staging, 0, 16);
     device.queue.submit([encoder.finish()]);
     await staging.mapAsync(1);
-    const [begin, end] = new BigUint64Array(staging.getMappedRange()) as unknown as [bigint, bigint];
+    const [begin, end] = new BigUint64Array(staging.getMappedRange()) as unknown as [
+      bigint,
+      bigint,
+    ];
     times.push(Number(end - begin) / 1000 / timed);
     staging.destroy();
   }
-  for (const used of [context.inputs.buffer, queryBuffer, context.output, context.logSumExp, resolve]) used.destroy();
+  for (const used of [
+    context.inputs.buffer,
+    queryBuffer,
+    context.output,
+    context.logSumExp,
+    resolve,
+  ])
+    used.destroy();
   context.prepared.dispose();
   context.partials.dispose();
   recorder.dispose();

@@ -24,7 +24,10 @@ export async function openDevice(toggles: readonly string[] = []): Promise<{
       maxComputeWorkgroupStorageSize: adapter.limits.maxComputeWorkgroupStorageSize,
     },
   });
-  const { vendor, architecture, description, subgroupMinSize, subgroupMaxSize } = device.adapterInfo;
-  console.log(`adapter: ${vendor} ${architecture} ${description}, subgroups ${subgroupMinSize} to ${subgroupMaxSize}, features ${[...device.features].join(' ')}`);
+  const { vendor, architecture, description, subgroupMinSize, subgroupMaxSize } =
+    device.adapterInfo;
+  console.log(
+    `adapter: ${vendor} ${architecture} ${description}, subgroups ${subgroupMinSize} to ${subgroupMaxSize}, features ${[...device.features].join(' ')}`,
+  );
   return { device, languageFeatures: gpu.wgslLanguageFeatures };
 }

@@ -1,7 +1,13 @@
 /**
  * What this backend does not execute, by plan: asked before anything is allocated.
  */
-import { type Plan, type TensorPlan, unexecutedFeatures } from '@lowbit-kv/core';
+import {
+  type Plan,
+  type QuantizedTensorScheme,
+  type TensorPlan,
+  unexecutedFeatures,
+} from '@lowbit-kv/core';
+import { groupSize } from './shaders/group-size.js';
 
 /** One reason per feature; empty when the whole plan runs. */
 export function refusals(plan: Plan): string[] {
@@ -12,32 +18,31 @@ export function refusals(plan: Plan): string[] {
   return [...reasons];
 }
 
-function refusedTensor({ scheme, headDim, heads }: TensorPlan): string[] {
+/** Terms that a pairwise sum in a shader has room for. */
+const MOST_TERMS = 4095;
+
+function refusedTensor(plan: TensorPlan): string[] {
+  const { scheme, headDim, heads } = plan;
   const reasons: string[] = [];
   if (headDim % 2 !== 0) reasons.push(`head dim ${headDim} is odd`);
   if (heads > 65535) reasons.push(`${heads} kv heads are more than a dispatch has`);
   if (scheme.bits === 16) return reasons;
-  const { quantizer, parameters, outliers } = scheme;
+  const { quantizer, outliers } = scheme;
   if (outliers !== undefined) reasons.push(`outliers of kind ${outliers.kind} have no shader yet`);
+  else if (quantizer.codes === 'midRise')
+    reasons.push('midRise codes have no shader without outlier bands');
   if (quantizer.mode === 'codec') reasons.push('codecs have no shader yet');
-  if (typeof quantizer.codes === 'object') {
-    if (quantizer.mode === 'asymmetric')
-      reasons.push('level tables with a zero have no shader yet');
-    if (quantizer.codes.scaledBy === 'none')
-      reasons.push('level tables without a scale have no shader yet');
-  }
-  for (const [name, type] of Object.entries(parameters))
-    if (type !== 'f16') reasons.push(`${name} parameters of type ${type} have no shader yet`);
   if (scheme.stage === 'pre-rope')
     reasons.push('keys before the rotary embedding have no shader yet');
-  for (const transform of scheme.transforms ?? []) {
-    if ('scope' in transform && transform.scope === 'model')
-      reasons.push(`a calibrated ${transform.kind} has no shader yet`);
-    if (transform.kind === 'tensorScale') reasons.push('tensor scales have no shader yet');
-    if (transform.kind === 'channelMean' && 'minimumOffset' in transform)
-      reasons.push('channel means with a smallest offset have no shader yet');
-    if (transform.kind === 'hadamard' && transform.seed !== undefined)
-      reasons.push('rotations with signs have no shader yet');
+  for (const step of scheme.transforms ?? []) {
+    if ('statisticsTokens' in step && step.statisticsTokens > MOST_TERMS)
+      reasons.push(`statistics of more than ${MOST_TERMS} tokens have no shader`);
   }
+  if (sumsGroups(quantizer) && groupSize(plan) > MOST_TERMS)
+    reasons.push(`groups of more than ${MOST_TERMS} elements have no shader with this quantizer`);
   return reasons;
+}
+
+function sumsGroups({ mode, codes }: QuantizedTensorScheme['quantizer']): boolean {
+  return mode === 'hybrid' || (typeof codes === 'object' && codes.scaledBy === 'rootMeanSquare');
 }

@@ -1,11 +1,14 @@
 /**
  * The kernels of attention over one layer: queries, the packing kernel, merge.
  */
-import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
+import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
 import { functionText, type Program, program } from './programs.js';
+import { parameterText } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
+import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
+import { outputPieces, queryPieces } from './transform-steps.js';
 
 /** How attention meets codes: integers of 15 bits (error below 1e-3), or of 8 bits. */
 export type Precision = 'exact' | 'fast';
@@ -33,6 +36,7 @@ export interface AttentionPrograms {
 /** Workgroup memory a device surely has. */
 const WORKGROUP_BYTES = 16384;
 const TILE = 64;
+const FEWEST_ROWS = 2;
 const LARGEST_ROWS = 8;
 const INTEGER_ROWS = 4;
 /** Elements of a reduction: channels of a head, tokens of a page. */
@@ -46,22 +50,29 @@ export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
   return options.integerDots ? codeOrder(layer) : 'canonical';
 }
 
-export function attentionPrograms(layer: LayerPlan, options: ShaderOptions): AttentionPrograms {
+export function attentionPrograms(
+  layer: LayerPlan,
+  numbers: { readonly key: TensorNumbers; readonly value: TensorNumbers },
+  options: ShaderOptions,
+): AttentionPrograms {
   const { key, value, geometry } = layer;
+  const groupHeads = geometry.queryHeads / geometry.kvHeads;
   const order = orderOf(layer, options);
   const keyTransforms = transformsOf(key);
   const valueTransforms = transformsOf(value);
   const queryWords = keyTransforms.length === 0 ? key.headDim : 2 * key.headDim + 1;
   const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
   const room = Math.floor(WORKGROUP_BYTES / (4 * (queryWords + TILE + 4)));
-  const generalRows = Math.max(1, Math.min(LARGEST_ROWS, room));
+  // The query heads of a kv head, or a power of two of them.
+  const wanted = Math.max(FEWEST_ROWS, 2 ** Math.ceil(Math.log2(groupHeads)));
+  const generalRows = Math.max(1, Math.min(LARGEST_ROWS, wanted, room));
   const constants: Constants = {
-    ...tensorConstants(key, order, 'key_'),
-    ...tensorConstants(value, order, 'value_'),
+    ...tensorConstants(key, numbers.key, order, 'key_'),
+    ...tensorConstants(value, numbers.value, order, 'value_'),
     QUERY_WORDS: queryWords,
     PARTIAL_WORDS: partialWords,
     QUERY_HEADS: geometry.queryHeads,
-    GROUP_HEADS: geometry.queryHeads / geometry.kvHeads,
+    GROUP_HEADS: groupHeads,
     KV_HEADS: geometry.kvHeads,
     KEY_TRANSFORMED: keyTransforms.length > 0,
     KEY_MEASURED: keyTransforms.some((transform) => 'statisticsTokens' in transform),
@@ -72,33 +83,31 @@ export function attentionPrograms(layer: LayerPlan, options: ShaderOptions): Att
     WINDOW_SIZE: geometry.slidingWindow?.size ?? 0,
     WINDOW_SINKS: geometry.slidingWindow?.sinks ?? 0,
   };
-  const compose = (pieces: readonly Piece[]) =>
-    composeShader(constants, ['job', 'numbers', ...pieces]);
-  const query: Piece = { text: querySteps(keyTransforms) };
-  const output: Piece = { text: outputSteps(valueTransforms) };
+  const compose = (channels: number, pieces: readonly Piece[]) =>
+    composeShader({ ...constants, ROW_CHANNELS: channels }, ['job', 'numbers', ...pieces]);
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
       : composeShader({ ...constants, ROWS: generalRows }, [
           'job',
           'numbers',
+          'parameters',
           'attention',
           ...elementPieces(key),
           ...elementPieces(value),
         ]);
   return {
-    query: program('prepareQuery', compose(['query', 'query-steps', query]), [
-      'read',
-      'read',
-      'write',
-    ]),
+    query: program(
+      'prepareQuery',
+      compose(key.headDim, ['query', ...queryPieces(key, numbers.key)]),
+      ['read', 'read', 'write'],
+    ),
     attend: program('attend', attend, ['read', 'read', 'read', 'read', 'write']),
-    merge: program('merge', compose(['merge', 'output-steps', output]), [
-      'read',
-      'read',
-      'write',
-      'write',
-    ]),
+    merge: program(
+      'merge',
+      compose(value.headDim, ['merge', ...outputPieces(value, numbers.value)]),
+      ['read', 'read', 'write', 'write'],
+    ),
     rows: order === 'reduction' ? INTEGER_ROWS : generalRows,
     queryWords,
     partialWords,
@@ -167,37 +176,15 @@ function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {
   if (scheme.bits === 16) return pieces(['element-window', 'element']);
   const { mode, codes } = scheme.quantizer;
   const value: ShaderPart =
-    mode === 'asymmetric'
-      ? 'element-asymmetric'
-      : mode === 'hybrid'
-        ? 'element-hybrid'
-        : typeof codes === 'object'
-          ? 'element-levels'
+    typeof codes === 'object'
+      ? 'element-levels'
+      : mode === 'asymmetric'
+        ? 'element-asymmetric'
+        : mode === 'hybrid'
+          ? 'element-hybrid'
           : 'element-symmetric';
-  return pieces(['element-parameters', 'element-canonical', value, 'element-groups', 'element']);
-}
-
-function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
-  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-}
-
-function querySteps(transforms: readonly Transform[]): string {
-  let plane = 0;
-  const steps = transforms.map((transform) => {
-    if (transform.kind === 'hadamard') return 'rotateQuery(lane);';
-    const step = transform.kind === 'channelMean' ? 'centreQuery' : 'scaleQuery';
-    return `${step}(head, page, ${plane++}u, lane);`;
-  });
-  return functionText('transformQuery(head: u32, page: u32, lane: u32)', steps);
-}
-
-function outputSteps(transforms: readonly Transform[]): string {
-  let plane = 0;
-  const steps = transforms.map((transform) => {
-    if (transform.kind === 'hadamard') return 'unrotateRow(lane);';
-    return transform.kind === 'channelMean'
-      ? `uncentreRow(head, page, ${plane++}u, weight, lane);`
-      : `unscaleRow(head, page, ${plane++}u, lane);`;
-  });
-  return functionText('invertRow(head: u32, page: u32, weight: f32, lane: u32)', steps.reverse());
+  return [
+    parameterText(scheme, prefix),
+    ...pieces(['element-parameters', 'element-canonical', value, 'element-groups', 'element']),
+  ];
 }

@@ -18,6 +18,8 @@ export function codeOrder({ key, value }: LayerPlan): CodeOrder {
 function isReducible({ scheme, layout, headDim }: TensorPlan): boolean {
   if (layout === null || scheme.bits === 16 || headDim !== HEAD_DIM) return false;
   if (layout.blockTokens !== PAGE_TOKENS || ![2, 4, 8].includes(layout.bits)) return false;
+  if (scheme.outliers !== undefined || scheme.stage === 'pre-rope') return false;
+  if (Object.values(scheme.parameters).some((type) => type !== 'f16')) return false;
   const { mode, codes } = scheme.quantizer;
   const linear = mode === 'asymmetric' ? codes === 'uniform' : mode === 'symmetric';
   if (!linear || typeof codes === 'object') return false;

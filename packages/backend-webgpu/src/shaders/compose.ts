@@ -6,11 +6,7 @@ import { SHADER_PARTS } from './parts.generated.js';
 export type ShaderPart = keyof typeof SHADER_PARTS;
 
 /** A value of a WGSL constant; `type` where the literal does not say it. */
-export type Constant =
-  | boolean
-  | number
-  | { readonly f32: number }
-  | { readonly f32s: readonly number[] };
+export type Constant = boolean | number | { readonly f32: number } | { readonly i32: number };
 
 export type Constants = Readonly<Record<string, Constant>>;
 
@@ -20,17 +16,19 @@ export type Piece =
   | { readonly part: ShaderPart; readonly prefix: string }
   | { readonly text: string };
 
-/** `features` are named first, as WGSL wants it. */
+/** `features` are named first, as WGSL wants it. Constants that no piece names are left out: equal work has equal text. */
 export function composeShader(
   constants: Constants,
   pieces: readonly Piece[],
   features: readonly string[] = [],
 ): string {
   const enabled = features.map((feature) => `enable ${feature};`);
-  const lines = Object.entries(constants).map(
-    ([name, value]) => `const ${name} = ${literal(value)};`,
-  );
-  return [...enabled, ...lines, ...pieces.map(textOf)].join('\n');
+  const body = pieces.map(textOf).join('\n');
+  const names = new Set(body.match(/\w+/g));
+  const lines = Object.entries(constants)
+    .filter(([name]) => names.has(name))
+    .map(([name, value]) => `const ${name} = ${literal(value)};`);
+  return [...enabled, ...lines, body].join('\n');
 }
 
 function textOf(piece: Piece): string {
@@ -42,8 +40,7 @@ function textOf(piece: Piece): string {
 function literal(value: Constant): string {
   if (typeof value === 'boolean') return String(value);
   if (typeof value === 'number') return `${value}u`;
-  if ('f32' in value) return float(value.f32);
-  return `array<f32, ${value.f32s.length}>(${value.f32s.map(float).join(', ')})`;
+  return 'f32' in value ? float(value.f32) : `${value.i32}i`;
 }
 
 /** Digits enough for the f32 nearest to `value`. */

@@ -1,14 +1,12 @@
-// Gathers f16 tokens from window pages and from the input of the step, transforms them, and leaves f32 rows in the
-// scratch, [row, head, channel]. One workgroup: one row of one head.
+// Gathers f16 tokens from window pages and from the input of the step, transforms them, and leaves bits of f32 rows
+// in the scratch, [row, head, channel]. One workgroup: one row of one head.
 
-const GATHER_SIZE = 64u;
+const ROW_SIZE = 64u;
 const SPAN_WORDS = 6u;
 
 @group(0) @binding(2) var<storage, read> memory: array<u32>;
 @group(0) @binding(3) var<storage, read> inputs: array<u32>;
-@group(0) @binding(4) var<storage, read_write> scratch: array<f32>;
-
-var<workgroup> row_values: array<f32, tensor_headDim>;
+@group(0) @binding(4) var<storage, read_write> scratch: array<u32>;
 
 // The last span that begins at or before the row. A span: first row, source (1 window, 2 input), first half of the page or
 // of the input, slot, first half of the statistics page.
@@ -26,13 +24,7 @@ fn spanOf(row: u32) -> u32 {
   return job.table + low * SPAN_WORDS;
 }
 
-// A statistic of the sequence: [measured transform, head, channel].
-fn statisticOf(page: u32, plane: u32, head: u32, channel: u32) -> f32 {
-  let index = page + (plane * tensor_heads + head) * tensor_headDim + channel;
-  return f16Value(halfAt(memory[index / 2u], index));
-}
-
-@compute @workgroup_size(GATHER_SIZE)
+@compute @workgroup_size(ROW_SIZE)
 fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let row = group.x + group.z * 32768u + job.first;
   let head = group.y;
@@ -40,7 +32,7 @@ fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   let token = row - commands[span] + commands[span + 3u];
   let page = commands[span + 2u];
   let statisticsPage = commands[span + 4u];
-  for (var channel = lane; channel < tensor_headDim; channel += GATHER_SIZE) {
+  for (var channel = lane; channel < tensor_headDim; channel += ROW_SIZE) {
     var bits = 0u;
     if (commands[span + 1u] == SOURCE_WINDOW) {
       let index = page + (head * WINDOW_TOKENS + token) * tensor_headDim + channel;
@@ -53,39 +45,7 @@ fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   }
   workgroupBarrier();
   transformRow(head, statisticsPage, lane);
-  for (var channel = lane; channel < tensor_headDim; channel += GATHER_SIZE) {
-    scratch[((row - job.first) * tensor_heads + head) * tensor_headDim + channel] = row_values[channel];
+  for (var channel = lane; channel < tensor_headDim; channel += ROW_SIZE) {
+    scratch[((row - job.first) * tensor_heads + head) * tensor_headDim + channel] = bitcast<u32>(row_values[channel]);
   }
-}
-
-fn scaleRow(head: u32, statisticsPage: u32, plane: u32, lane: u32) {
-  for (var channel = lane; channel < tensor_headDim; channel += GATHER_SIZE) {
-    row_values[channel] = exactly(row_values[channel] * statisticOf(statisticsPage, plane, head, channel));
-  }
-  workgroupBarrier();
-}
-
-fn centreRow(head: u32, statisticsPage: u32, plane: u32, lane: u32) {
-  for (var channel = lane; channel < tensor_headDim; channel += GATHER_SIZE) {
-    row_values[channel] = exactly(row_values[channel] - statisticOf(statisticsPage, plane, head, channel));
-  }
-  workgroupBarrier();
-}
-
-// The butterfly of strides 1, 2, 4, ... and one multiply.
-fn rotateRow(lane: u32) {
-  for (var stride = 1u; stride < tensor_headDim; stride *= 2u) {
-    for (var pair = lane; pair < tensor_headDim / 2u; pair += GATHER_SIZE) {
-      let first = (pair / stride) * 2u * stride + pair % stride;
-      let a = row_values[first];
-      let b = row_values[first + stride];
-      row_values[first] = exactly(a + b);
-      row_values[first + stride] = exactly(a - b);
-    }
-    workgroupBarrier();
-  }
-  for (var channel = lane; channel < tensor_headDim; channel += GATHER_SIZE) {
-    row_values[channel] = exactly(row_values[channel] * tensor_rotationFactor);
-  }
-  workgroupBarrier();
 }

@@ -1,7 +1,7 @@
 // Combines the splits of a sequence, undoes the transforms of packed values, writes output and log-sum-exp. One workgroup:
 // one query of one query head.
 
-const MERGE_SIZE = 128u;
+const ROW_SIZE = 128u;
 // Splits whose factors are held at once.
 const HELD = 256u;
 const NOTHING = -3.0e38;
@@ -11,15 +11,14 @@ const NOTHING = -3.0e38;
 @group(0) @binding(4) var<storage, read_write> outputs: array<f32>;
 @group(0) @binding(5) var<storage, read_write> log_sum_exp: array<u32>;
 
-var<workgroup> row_values: array<f32, value_headDim>;
-var<workgroup> lane_values: array<f32, MERGE_SIZE>;
+var<workgroup> lane_values: array<f32, ROW_SIZE>;
 var<workgroup> plain_values: array<f32, value_headDim>;
 var<workgroup> factors: array<f32, HELD>;
-var<workgroup> lane_packed: array<f32, MERGE_SIZE>;
+var<workgroup> lane_packed: array<f32, ROW_SIZE>;
 
 // A row of the table: sequence, query of the sequence. A sequence: first query, queries, length, key statistics,
 // value statistics, first item, items.
-@compute @workgroup_size(MERGE_SIZE)
+@compute @workgroup_size(ROW_SIZE)
 fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let at = job.table + (group.x + group.z * 32768u) * 2u;
   let sequence = commands[at];
@@ -35,18 +34,18 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   let stride = rows * KV_HEADS * PARTIAL_WORDS;
   let first = (commands[job.first + firstItem * 4u + 3u] + head * rows + row) * PARTIAL_WORDS;
   var maximum = NOTHING;
-  for (var i = lane; i < items; i += MERGE_SIZE) {
+  for (var i = lane; i < items; i += ROW_SIZE) {
     maximum = max(maximum, partials[first + i * stride]);
   }
   lane_values[lane] = maximum;
   workgroupBarrier();
-  for (var i = 0u; i < MERGE_SIZE; i += 1u) {
+  for (var i = 0u; i < ROW_SIZE; i += 1u) {
     maximum = max(maximum, lane_values[i]);
   }
   workgroupBarrier();
   var sum = 0.0;
   var packedSum = 0.0;
-  for (var i = lane; i < items; i += MERGE_SIZE) {
+  for (var i = lane; i < items; i += ROW_SIZE) {
     let at = first + i * stride;
     let factor = select(exp(partials[at] - maximum), 0.0, partials[at] <= NOTHING);
     sum += partials[at + 1u] * factor;
@@ -57,7 +56,7 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   workgroupBarrier();
   sum = 0.0;
   packedSum = 0.0;
-  for (var i = 0u; i < MERGE_SIZE; i += 1u) {
+  for (var i = 0u; i < ROW_SIZE; i += 1u) {
     sum += lane_values[i];
     packedSum += lane_packed[i];
   }
@@ -69,14 +68,14 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
     log_sum_exp[result] = select(0xff800000u, bitcast<u32>(maximum + log(sum)), seen);
   }
   // Sums over splits, one channel to a lane; heads wider than the workgroup take rounds.
-  for (var start = 0u; start < value_headDim; start += MERGE_SIZE) {
+  for (var start = 0u; start < value_headDim; start += ROW_SIZE) {
     let channel = start + lane;
     var value = 0.0;
     var transformed = 0.0;
     for (var held = 0u; held < items; held += HELD) {
       let count = min(HELD, items - held);
       workgroupBarrier();
-      for (var i = lane; i < count; i += MERGE_SIZE) {
+      for (var i = lane; i < count; i += ROW_SIZE) {
         let weight = partials[first + (held + i) * stride];
         factors[i] = select(exp(weight - maximum), 0.0, weight <= NOTHING);
       }
@@ -98,7 +97,7 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   if (VALUE_TRANSFORMED) {
     invertRow(head, statisticsPage, packedSum, lane);
   }
-  for (var channel = lane; channel < value_headDim; channel += MERGE_SIZE) {
+  for (var channel = lane; channel < value_headDim; channel += ROW_SIZE) {
     var value = plain_values[channel];
     if (VALUE_TRANSFORMED) {
       value += row_values[channel];

@@ -68,9 +68,27 @@ fn offsetBits(value: f32) -> u32 {
 
 // The integer nearest to difference / scale within [lowest, highest], ties to even, decided by comparing products. scale is
 // a positive f16 number: a product with an integer of at most nine bits is exact.
-fn nearestCode(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32 {
+fn nearestCodeOfHalf(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32 {
   let guess = clamp(round(difference / scale), lowest - 1.0, highest + 1.0);
   let error = difference - exactly(guess * scale);
+  let half = 0.5 * scale;
+  var code = guess;
+  if (error > half) {
+    code = guess + 1.0;
+  } else if (error < -half) {
+    code = guess - 1.0;
+  } else if (abs(error) == half && (i32(guess) & 1) != 0) {
+    code = guess + sign(error);
+  }
+  return i32(clamp(code, lowest, highest));
+}
+
+// The same for an f32 scale: its two halves of twelve bits meet the integer one after the other, each exactly.
+fn nearestCodeOfFloat(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32 {
+  let guess = clamp(round(difference / scale), lowest - 1.0, highest + 1.0);
+  let high = bitcast<f32>(bitcast<u32>(scale) & 0xfffff000u);
+  let low = exactly(scale - high);
+  let error = exactly(exactly(difference - exactly(guess * high)) - exactly(guess * low));
   let half = 0.5 * scale;
   var code = guess;
   if (error > half) {

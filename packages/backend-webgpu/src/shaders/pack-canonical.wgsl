@@ -42,8 +42,8 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
     } else {
       entry = slot * tensor_groupsPerRow + channel / GROUP_SIZE;
     }
-    let value = scratch[elementIndex(pack, slot, head, channel)];
-    let code = codeOf(value, parametersAt(headBase, entry)) & tensor_codeMask;
+    let value = scratchValue(elementIndex(pack, slot, head, channel));
+    let code = storedCode(value, parametersAt(headBase, entry));
     // A 3-bit code may begin in the word before.
     let position = i32(i * tensor_bits) - i32(firstBit);
     if (position < 0) {

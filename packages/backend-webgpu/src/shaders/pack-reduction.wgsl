@@ -45,8 +45,8 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
     } else {
       entry = slot * tensor_groupsPerRow + channel / GROUP_SIZE;
     }
-    let value = scratch[elementIndex(pack, slot, head, channel)];
-    let code = (codeOf(value, parametersAt(headBase, entry)) & tensor_codeMask) ^ tensor_codeFlip;
+    let value = scratchValue(elementIndex(pack, slot, head, channel));
+    let code = storedCode(value, parametersAt(headBase, entry)) ^ tensor_codeFlip;
     let shift = 8u * (i % 4u) + tensor_bits * (i / 4u);
     bits = (bits & ~(tensor_codeMask << shift)) | (code << shift);
   }

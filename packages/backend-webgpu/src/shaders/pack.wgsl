@@ -4,7 +4,7 @@
 const PACK_SIZE = 64u;
 const PACK_WORDS = 4u;
 
-@group(0) @binding(2) var<storage, read> scratch: array<f32>;
+@group(0) @binding(2) var<storage, read> scratch: array<u32>;
 @group(0) @binding(3) var<storage, read_write> memory: array<u32>;
 
 struct Pack {
@@ -14,6 +14,10 @@ struct Pack {
   count: u32,
   // Row of the scratch.
   row: u32,
+}
+
+fn scratchValue(index: u32) -> f32 {
+  return bitcast<f32>(scratch[index]);
 }
 
 fn packOf(number: u32) -> Pack {
@@ -39,42 +43,49 @@ fn entriesOf(slots: u32) -> u32 {
   return select(slots * tensor_groupsPerRow, slots / GROUP_SIZE * tensor_headDim, tensor_alongTokens);
 }
 
+// Entry `entry` of a plane of entries of `width` bits.
+fn fieldAt(plane: u32, entry: u32, width: u32) -> u32 {
+  let bit = entry * width;
+  return extractBits(memory[plane + bit / 32u], bit % 32u, width);
+}
+
+fn putField(plane: u32, entry: u32, width: u32, bits: u32) {
+  let bit = entry * width;
+  let at = plane + bit / 32u;
+  memory[at] = insertBits(memory[at], bits, bit % 32u, width);
+}
+
+// An invocation owns four entries: whole words of every type of parameter.
+const RUN = 4u;
+
 @compute @workgroup_size(PACK_SIZE)
 fn packParameters(@builtin(global_invocation_id) id: vec3<u32>) {
   let pack = packOf(id.z);
   let firstEntry = entriesOf(pack.slot);
   let endEntry = entriesOf(pack.slot + pack.count);
-  let word = firstEntry / 2u + id.x;
-  if (word * 2u >= endEntry) {
-    return;
-  }
-  let base = pack.page + id.y * tensor_headWords + word;
-  var scales = memory[base + tensor_scaleWord];
-  var zeros = 0u;
-  if (tensor_hasZero) {
-    zeros = memory[base + tensor_zeroWord];
-  }
-  for (var half = 0u; half < 2u; half += 1u) {
-    let entry = word * 2u + half;
-    if (entry < firstEntry || entry >= endEntry) {
-      continue;
-    }
+  let run = (firstEntry / RUN + id.x) * RUN;
+  let base = pack.page + id.y * tensor_headWords;
+  for (var entry = max(run, firstEntry); entry < min(run + RUN, endEntry); entry += 1u) {
     let parameters = parametersOf(groupOf(pack, entry, id.y));
-    let shift = 16u * half;
-    scales = (scales & ~(0xffffu << shift)) | (parameters.scale << shift);
-    zeros = (zeros & ~(0xffffu << shift)) | (parameters.zero << shift);
-  }
-  memory[base + tensor_scaleWord] = scales;
-  if (tensor_hasZero) {
-    memory[base + tensor_zeroWord] = zeros;
+    putField(base + tensor_scaleWord, entry, tensor_scaleWidth, parameters.scale);
+    if (tensor_hasZero) {
+      putField(base + tensor_zeroWord, entry, tensor_zeroWidth, parameters.zero);
+    }
   }
 }
 
 fn parametersAt(base: u32, entry: u32) -> Parameters {
-  let shift = 16u * (entry & 1u);
-  var zero = 0u;
-  if (tensor_hasZero) {
-    zero = (memory[base + tensor_zeroWord + entry / 2u] >> shift) & 0xffffu;
+  var parameters: Parameters;
+  if (tensor_hasScale) {
+    parameters.scale = fieldAt(base + tensor_scaleWord, entry, tensor_scaleWidth);
   }
-  return Parameters((memory[base + tensor_scaleWord + entry / 2u] >> shift) & 0xffffu, zero);
+  if (tensor_hasZero) {
+    parameters.zero = fieldAt(base + tensor_zeroWord, entry, tensor_zeroWidth);
+  }
+  return parameters;
+}
+
+// What is no member of its group has code 0.
+fn storedCode(value: f32, parameters: Parameters) -> u32 {
+  return select(0u, codeOf(value, parameters) & tensor_codeMask, isMember(value));
 }

@@ -1,12 +1,13 @@
 // The reciprocal of n = sqrt(max |x|), nearest in f16, decided by comparing products exactly.
 
-fn statisticBits(head: u32, channel: u32, firstRow: u32, tokens: u32) -> u32 {
+fn statisticBits(head: u32, channel: u32, tokens: u32, share: f32) -> u32 {
   var largest = 0.0;
   for (var t = 0u; t < tokens; t += 1u) {
-    largest = max(largest, abs(rowValue(firstRow + t, head, channel)));
+    let value = abs(rowValue(t, head, channel));
+    largest = select(largest, max(largest, value), isFinite(value));
   }
   if (largest == 0.0) {
-    return 0x3c00u;
+    return ONE;
   }
   let maximum = clamp(largest, CLAMP_LOW_SQUARE, CLAMP_HIGH_SQUARE);
   var bits = f16Bits(1.0 / sqrt(maximum));
@@ -25,8 +26,8 @@ fn squareOfMiddle(upper: u32) -> f32 {
   return exactly(middle * middle);
 }
 
-// Whether all factors of the head are 1: median r < min r * minimumSpread. Positive f16 numbers order as their bits do.
-fn belowSpread() -> bool {
+// All factors of the head are 1 where median r < min r * minimumSpread. Positive f16 numbers order as their bits do.
+fn sharedBits() -> u32 {
   var smallest = 0x7fffu;
   for (var c = 0u; c < tensor_headDim; c += 1u) {
     smallest = min(smallest, statistic_bits[c]);
@@ -43,5 +44,6 @@ fn belowSpread() -> bool {
       median = statistic_bits[c];
     }
   }
-  return f16Value(median) < exactly(f16Value(smallest) * MINIMUM_SPREAD);
+  let below = f16Value(median) < exactly(f16Value(smallest) * MINIMUM_SPREAD);
+  return select(NONE, ONE, below);
 }

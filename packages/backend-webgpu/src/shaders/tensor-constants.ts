@@ -1,12 +1,33 @@
 /**
  * The numbers of a tensor plan that its shaders are specialised by.
  */
-import type { BlockLayout, LevelTable, ParameterName, TensorPlan } from '@lowbit-kv/core';
+import type {
+  BlockLayout,
+  ParameterName,
+  ParameterType,
+  QuantizedTensorScheme,
+  TensorPlan,
+} from '@lowbit-kv/core';
 import { type CodeOrder, linearCodes } from './code-order.js';
 import type { Constant, Constants } from './compose.js';
+import { groupSize } from './group-size.js';
+import { levelsOf, type TensorNumbers, tableOf } from './tensor-numbers.js';
+
+const WIDTH: Readonly<Record<ParameterType, number>> = { f16: 16, f32: 32, e4m3: 8, e8m0: 8 };
+const SIGN: Readonly<Record<ParameterType, number>> = {
+  f16: 0x8000,
+  f32: 0x80000000,
+  e4m3: 0,
+  e8m0: 0,
+};
 
 /** Constants named `${prefix}headDim` and so on. */
-export function tensorConstants(plan: TensorPlan, order: CodeOrder, prefix: string): Constants {
+export function tensorConstants(
+  plan: TensorPlan,
+  numbers: TensorNumbers,
+  order: CodeOrder,
+  prefix: string,
+): Constants {
   const { layout, scheme, heads, headDim } = plan;
   const constants: Record<string, Constant> = {
     heads,
@@ -14,43 +35,88 @@ export function tensorConstants(plan: TensorPlan, order: CodeOrder, prefix: stri
     rotationFactor: { f32: 1 / Math.sqrt(headDim) },
   };
   if (layout !== null && scheme.bits !== 16) {
-    Object.assign(constants, layoutConstants(layout));
+    Object.assign(constants, layoutConstants(plan, layout), parameterConstants(scheme, layout));
     if (order === 'reduction') Object.assign(constants, reductionConstants(plan, layout));
-    const { quantizer } = scheme;
-    if (quantizer.mode === 'hybrid') {
-      constants.asymmetricCodes = 2 ** quantizer.asymmetricBits;
-      constants.tieAsymmetric = quantizer.tie === 'asymmetric';
-    } else {
-      constants.asymmetricCodes = 2 ** scheme.bits;
-      constants.tieAsymmetric = false;
-    }
-    if (typeof quantizer.codes === 'object')
-      Object.assign(constants, levelConstants(quantizer.codes, groupSize(layout)));
+    Object.assign(constants, quantizerConstants(scheme), levelConstants(plan, numbers));
   }
   return Object.fromEntries(
     Object.entries(constants).map(([name, value]) => [prefix + name, value]),
   );
 }
 
-function groupSize(layout: BlockLayout): number {
-  return layout.codes.rows === 'channels' ? layout.tokensPerGroup : layout.channelsPerGroup;
-}
-
-function layoutConstants(layout: BlockLayout): Record<string, Constant> {
-  const word = (name: ParameterName) =>
-    (layout.parameters.find((plane) => plane.name === name)?.offset ?? 0) / 4;
+function layoutConstants(plan: TensorPlan, layout: BlockLayout): Record<string, Constant> {
   return {
     bits: layout.bits,
     codeMask: 2 ** layout.bits - 1,
     alongTokens: layout.codes.rows === 'channels',
-    groupSize: groupSize(layout),
+    groupSize: groupSize(plan),
     groupsPerRow: layout.headDim / layout.channelsPerGroup,
     rowWords: layout.codes.rowBytes / 4,
     headWords: layout.headBytes / 4,
-    scaleWord: word('scale'),
-    zeroWord: word('zero'),
-    hasZero: layout.parameters.some((plane) => plane.name === 'zero'),
   };
+}
+
+function parameterConstants(
+  { parameters }: QuantizedTensorScheme,
+  layout: BlockLayout,
+): Record<string, Constant> {
+  const planeOf = (name: ParameterName) => layout.parameters.find((plane) => plane.name === name);
+  const [scale, zero] = [planeOf('scale'), planeOf('zero')];
+  const type = parameters.scale ?? 'f16';
+  const width = WIDTH[type];
+  return {
+    hasScale: scale !== undefined,
+    scaleWord: (scale?.offset ?? 0) / 4,
+    scaleWidth: width,
+    scaleSign: SIGN[type],
+    scaleMagnitude: 2 ** width - 1 - SIGN[type],
+    hasZero: zero !== undefined,
+    zeroWord: (zero?.offset ?? 0) / 4,
+    zeroWidth: WIDTH[parameters.zero ?? 'f16'],
+  };
+}
+
+/** Codes are what scales are measured by: see quantize-range.wgsl and quantize-symmetric.wgsl. */
+function quantizerConstants({ bits, quantizer }: QuantizedTensorScheme): Record<string, Constant> {
+  const hybrid = quantizer.mode === 'hybrid';
+  const half = 2 ** (bits - 1);
+  const top = quantizer.codes === 'signmag' ? half - 1 : half;
+  const rangeTop = 2 ** (hybrid ? quantizer.asymmetricBits : bits) - 1;
+  return {
+    rangeTop: { f32: rangeTop },
+    rangeStep: { f32: 1 / rangeTop },
+    symmetricStep: { f32: 1 / top },
+    lowestCode: { f32: quantizer.codes === 'signmag' ? 1 - half : -half },
+    highestCode: { f32: half - 1 },
+    signedScale: quantizer.codes === 'fullSigned',
+    tieAsymmetric: hybrid && quantizer.tie === 'asymmetric',
+    topExponent: { i32: exponentOf(top) },
+  };
+}
+
+/** Replaces what tables measure scales by. */
+function levelConstants(plan: TensorPlan, numbers: TensorNumbers): Record<string, Constant> {
+  const table = tableOf(plan);
+  if (table === null) return {};
+  const levels = levelsOf(table);
+  const last = levels.at(-1) as number;
+  const top = Math.max(-(levels[0] as number), last);
+  return {
+    levelsWord: numbers.levels,
+    middlesWord: numbers.middles,
+    sharesWord: numbers.shares,
+    middleCount: levels.length - 1,
+    firstStep: 2 ** (Math.ceil(Math.log2(levels.length)) - 1),
+    levelStep: { f32: 1 / top },
+    rangeStep: { f32: 1 / last },
+    topExponent: { i32: exponentOf(top) },
+  };
+}
+
+/** floor(log2 value) of the f32 nearest to a positive number. */
+function exponentOf(value: number): number {
+  const [bits] = new Uint32Array(Float32Array.of(value).buffer) as unknown as [number];
+  return bits >>> 23 === 0 ? -118 - Math.clz32(bits) : (bits >>> 23) - 127;
 }
 
 /** See pack-reduction.wgsl and integer-codes.wgsl. */
@@ -73,20 +139,5 @@ function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<strin
     slope: { f32: slope / 2 ** (8 - layout.bits) },
     offset: { f32: offset },
     sets,
-  };
-}
-
-function levelConstants(table: LevelTable, size: number): Record<string, Constant> {
-  const levels = (table.levels as readonly number[]).map(Math.fround);
-  const top = Math.max(-(levels[0] as number), levels.at(-1) as number);
-  return {
-    levels: { f32s: levels },
-    levelCount: levels.length,
-    middles: {
-      f32s: levels.slice(1).map((level, i) => ((levels[i] as number) + level) / 2),
-    },
-    levelShare: { f32: 1 / top },
-    groupShare: { f32: 1 / size },
-    scaledByRoot: table.scaledBy === 'rootMeanSquare',
   };
 }

@@ -8,6 +8,8 @@ import type { CodeOrder } from '../shaders/code-order.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const LANES = 64;
+/** Parameter entries of one invocation. */
+const RUN = 4;
 const NO_STATISTICS = 0xffffffff;
 
 /** Kernels of one tensor, ready to run. */
@@ -16,7 +18,8 @@ export interface TensorKernels {
   readonly copy: Kernel;
   readonly pack: {
     readonly gather: Kernel;
-    readonly parameters: Kernel;
+    /** Null where groups store none. */
+    readonly parameters: Kernel | null;
     readonly codes: Kernel;
     readonly statistics: readonly { readonly gather: Kernel; readonly measure: Kernel }[];
   } | null;
@@ -122,7 +125,7 @@ function measure(context: AppendContext, page: number, sources: readonly Span[])
     recorder.dispatch({
       kernel: kernel.measure,
       buffers: [scratch, memory.buffer],
-      table: recorder.table([half, rows, 0]),
+      table: recorder.table([half, rows, floatBits(1 / rows)]),
       groups: [1, heads, 1],
     });
   }
@@ -156,13 +159,13 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
   const spans: number[] = [];
   const table: number[] = [];
   let rows = 0;
-  let parameterWords = 0;
+  let parameterRuns = 0;
   let codeWords = 0;
   for (const { page, slot, count, sources, statistics } of packs) {
     spans.push(...spanWords(context, sources, rows, statistics));
     table.push(memory.wordOf('packed', page), slot, count, rows);
     rows += count;
-    parameterWords = Math.max(parameterWords, wordsOfParameters(layout, slot, count));
+    parameterRuns = Math.max(parameterRuns, runsOfParameters(layout, slot, count));
     codeWords = Math.max(codeWords, wordsOfCodes(memory, context.order, slot, count));
   }
   recorder.reserve(3, spans.length + table.length);
@@ -174,24 +177,30 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
     groups: [rows, layout.heads, 1],
   });
   const first = recorder.table(table);
-  for (const [kernel, words] of [
-    [kernels.pack.parameters, parameterWords],
+  for (const [kernel, invocations] of [
+    [kernels.pack.parameters, parameterRuns],
     [kernels.pack.codes, codeWords],
   ] as const) {
+    if (kernel === null) continue;
     recorder.dispatch({
       kernel,
       buffers: [scratch, memory.buffer],
       table: first,
-      groups: [Math.ceil(words / LANES), layout.heads, packs.length],
+      groups: [Math.ceil(invocations / LANES), layout.heads, packs.length],
     });
   }
 }
 
-/** 32-bit words of the scale plane that hold entries of these slots; entries are f16. */
-function wordsOfParameters(layout: BlockLayout, slot: number, count: number): number {
+/** Bits of the f32 number nearest to a value. */
+function floatBits(value: number): number {
+  return new Uint32Array(Float32Array.of(value).buffer)[0] as number;
+}
+
+/** Runs of entries of the parameter planes that hold entries of these slots; see pack.wgsl. */
+function runsOfParameters(layout: BlockLayout, slot: number, count: number): number {
   const entries = (slots: number) =>
     (slots / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup);
-  return Math.ceil(entries(slot + count) / 2) - Math.floor(entries(slot) / 2);
+  return Math.ceil(entries(slot + count) / RUN) - Math.floor(entries(slot) / RUN);
 }
 
 /** Words that the codes kernel has an invocation for: of the rows, or of the words, that hold these slots. */

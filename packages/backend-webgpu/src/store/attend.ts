@@ -143,16 +143,23 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
   const { prepared, partials, queries } = round;
   // Queries that are f32 and meet plain keys are read as they came.
   const asTheyCame = query.type === 'f32' && kernels.queryWords === plan.key.headDim;
-  if (!asTheyCame) recorder.dispatch({
-    kernel: kernels.query,
-    buffers: [key.buffer, query.buffer, prepared],
-    table: round.firstRow,
-    entries: ['f32', 'f16', 'bf16'].indexOf(query.type),
-    groups: [queries, queryHeads, 1],
-  });
+  if (!asTheyCame)
+    recorder.dispatch({
+      kernel: kernels.query,
+      buffers: [key.buffer, query.buffer, prepared],
+      table: round.firstRow,
+      entries: ['f32', 'f16', 'bf16'].indexOf(query.type),
+      groups: [queries, queryHeads, 1],
+    });
   recorder.dispatch({
     kernel: kernels.attend,
-    buffers: [key.buffer, value.buffer, inputs.buffer, asTheyCame ? query.buffer : prepared, partials],
+    buffers: [
+      key.buffer,
+      value.buffer,
+      inputs.buffer,
+      asTheyCame ? query.buffer : prepared,
+      partials,
+    ],
     table: round.firstItem,
     first: round.firstSegment,
     groups: [round.items, kvHeads, round.rowBlocks],
@@ -228,7 +235,10 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
 }
 
 /** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
-function splitTokens({ plan, kernels, workgroups }: AttendContext, round: readonly QueryBlock[]): number {
+function splitTokens(
+  { plan, kernels, workgroups }: AttendContext,
+  round: readonly QueryBlock[],
+): number {
   const { queryHeads, kvHeads } = plan.geometry;
   let groups = 0;
   let bytes = 0;

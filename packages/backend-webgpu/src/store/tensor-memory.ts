@@ -1,5 +1,6 @@
 /**
- * The device memory of one tensor of one layer: statistics pages, window pages, packed pages, in one buffer.
+ * The device memory of one tensor of one layer: numbers that shaders read, then statistics pages, window pages and
+ * packed pages, in one buffer.
  */
 import type { PageCounts, PageKind, TensorPlan } from '@lowbit-kv/core';
 
@@ -11,19 +12,23 @@ export class TensorMemory {
   readonly #firstByte: Readonly<Record<PageKind, number>>;
   readonly #bytes: Readonly<Record<PageKind, number>>;
 
-  constructor(device: GPUDevice, plan: TensorPlan, counts: PageCounts) {
+  /** `numbers`: a multiple of 64 words. */
+  constructor(device: GPUDevice, plan: TensorPlan, counts: PageCounts, numbers: Uint32Array) {
     this.plan = plan;
     const bytes = { ...pageSizes(plan) };
     this.#bytes = bytes;
-    const window = counts.statistics * bytes.statistics;
+    const statistics = numbers.byteLength;
+    const window = statistics + counts.statistics * bytes.statistics;
     const packed = window + counts.window * bytes.window;
-    this.#firstByte = { statistics: 0, window, packed };
-    this.pageBytes = packed + counts.packed * bytes.packed;
+    this.#firstByte = { statistics, window, packed };
+    const end = packed + counts.packed * bytes.packed;
+    this.pageBytes = end - statistics;
     this.buffer = device.createBuffer({
       label: `lowbit-kv ${plan.tensor} pages`,
-      size: Math.max(16, this.pageBytes),
+      size: Math.max(16, end),
       usage: 0x8c, // STORAGE | COPY_SRC | COPY_DST
     });
+    device.queue.writeBuffer(this.buffer, 0, numbers as Uint32Array<ArrayBuffer>);
   }
 
   /** First byte of a page. */

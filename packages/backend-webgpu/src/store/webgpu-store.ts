@@ -24,6 +24,7 @@ import { Recorder } from '../device/recorder.js';
 import { attentionPrograms, orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
 import type { CodeOrder } from '../shaders/code-order.js';
 import type { Program } from '../shaders/programs.js';
+import { type TensorNumbers, tensorNumbers } from '../shaders/tensor-numbers.js';
 import { type TensorPrograms, tensorPrograms } from '../shaders/tensor-programs.js';
 import { appendTensor, type TensorKernels } from './append.js';
 import { type AttentionKernels, attend, WORKGROUPS } from './attend.js';
@@ -41,6 +42,8 @@ interface Layer {
   readonly order: CodeOrder;
   readonly kernels: LayerKernels;
 }
+
+type LayerNumbers = Readonly<Record<'key' | 'value', TensorNumbers>>;
 
 interface LayerKernels {
   readonly key: TensorKernels;
@@ -81,8 +84,14 @@ export class WebGpuStore implements BlockStore {
     plan: Plan,
     options: StoreOptions,
   ): Promise<WebGpuStore> {
+    const numbers = plan.layers.map(({ key, value }) => ({
+      key: tensorNumbers(key),
+      value: tensorNumbers(value),
+    }));
     const kernels = await Promise.all(
-      plan.layers.map((layer) => layerKernels(pipelines, shaders, layer)),
+      plan.layers.map((layer, i) =>
+        layerKernels(pipelines, shaders, layer, numbers[i] as LayerNumbers),
+      ),
     );
     const layers = plan.layers.map((layer, i): Layer => {
       const memory = (tensor: TensorPlan) =>
@@ -90,6 +99,7 @@ export class WebGpuStore implements BlockStore {
           device,
           tensor,
           options.pages[tensor.class] ?? { packed: 0, window: 0, statistics: 0 },
+          (numbers[i] as LayerNumbers)[tensor.tensor].words,
         );
       return {
         plan: layer,
@@ -304,13 +314,14 @@ async function layerKernels(
   pipelines: Pipelines,
   shaders: ShaderOptions,
   layer: LayerPlan,
+  numbers: LayerNumbers,
 ): Promise<LayerKernels> {
   const order = orderOf(layer, shaders);
   const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
-  const programs = attentionPrograms(layer, shaders);
+  const programs = attentionPrograms(layer, numbers, shaders);
   const [key, value, query, attendKernel, merge] = await Promise.all([
-    tensorKernels(pipelines, tensorPrograms(layer.key, order)),
-    tensorKernels(pipelines, tensorPrograms(layer.value, order)),
+    tensorKernels(pipelines, tensorPrograms(layer.key, numbers.key, order)),
+    tensorKernels(pipelines, tensorPrograms(layer.value, numbers.value, order)),
     kernel(programs.query),
     kernel(programs.attend),
     kernel(programs.merge),
@@ -329,7 +340,7 @@ async function tensorKernels(
     copy: await kernel(copy),
     pack: pack && {
       gather: await kernel(pack.gather),
-      parameters: await kernel(pack.parameters),
+      parameters: pack.parameters && (await kernel(pack.parameters)),
       codes: await kernel(pack.codes),
       statistics: await Promise.all(
         pack.statistics.map(async ({ gather, measure }) => ({

@@ -1,0 +1,94 @@
+/**
+ * Numbers that shaders of a tensor read from the front of its memory: what transforms take from the calibration, and level
+ * tables.
+ */
+import type { LevelTable, TensorPlan, Transform } from '@lowbit-kv/core';
+import { groupSize } from './group-size.js';
+
+/** A transform whose numbers come from the calibration: first words of what packing and attention use. */
+export interface CalibratedPlace {
+  /** Reciprocals of factors, means, or an order. */
+  readonly packing: number;
+  /** Factors; for other transforms as `packing`. */
+  readonly attention: number;
+}
+
+export interface TensorNumbers {
+  readonly words: Uint32Array;
+  /** By transform; null where nothing is calibrated. */
+  readonly transforms: readonly (CalibratedPlace | null)[];
+  /** First words of levels, of middles between them, and of reciprocals of counts up to the group size. */
+  readonly levels: number;
+  readonly middles: number;
+  readonly shares: number;
+}
+
+/** Pages begin on a multiple of this many bytes. */
+const ALIGNMENT = 256;
+
+export function tensorNumbers(plan: TensorPlan): TensorNumbers {
+  const words: number[] = [];
+  const put = (numbers: Float32Array | Uint32Array): number => {
+    const first = words.length;
+    words.push(...new Uint32Array(numbers.buffer, numbers.byteOffset, numbers.length));
+    return first;
+  };
+  const transforms = transformsOf(plan).map((transform) => placeOf(transform, plan, put));
+  const table = tableOf(plan);
+  const levels = table === null ? new Float32Array(0) : levelsOf(table);
+  const counts = table?.scaledBy === 'rootMeanSquare' ? groupSize(plan) + 1 : 0;
+  const places = {
+    levels: put(levels),
+    middles: put(middlesOf(levels)),
+    shares: put(Float32Array.from({ length: counts }, (_, count) => (count === 0 ? 0 : 1 / count))),
+  };
+  const size = Math.ceil((words.length * 4) / ALIGNMENT) * (ALIGNMENT / 4);
+  const aligned = new Uint32Array(size);
+  aligned.set(words);
+  return { words: aligned, transforms, ...places };
+}
+
+export function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
+  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
+}
+
+export function tableOf({ scheme }: TensorPlan): LevelTable | null {
+  if (scheme.bits === 16 || typeof scheme.quantizer.codes === 'string') return null;
+  return scheme.quantizer.codes;
+}
+
+/** f32 levels; a plan holds calibrated tables resolved. */
+export function levelsOf(table: LevelTable): Float32Array {
+  return Float32Array.from(table.levels as readonly number[]);
+}
+
+function middlesOf(levels: Float32Array): Float32Array {
+  return levels.subarray(1).map((level, i) => ((levels[i] as number) + level) / 2);
+}
+
+function placeOf(
+  transform: Transform,
+  { heads, headDim, calibration }: TensorPlan,
+  put: (numbers: Float32Array | Uint32Array) => number,
+): CalibratedPlace | null {
+  if (!('scope' in transform) || transform.scope !== 'model') return null;
+  const same = (numbers: Float32Array | Uint32Array): CalibratedPlace => {
+    const first = put(numbers);
+    return { packing: first, attention: first };
+  };
+  const scale = (factors: Float32Array): CalibratedPlace => ({
+    packing: put(factors.map((factor) => 1 / factor)),
+    attention: put(factors),
+  });
+  const channels = (values: readonly (readonly number[])[] | undefined) => (values ?? []).flat();
+  switch (transform.kind) {
+    case 'tensorScale':
+      return scale(new Float32Array(heads * headDim).fill(calibration?.tensorFactor as number));
+    case 'channelScale':
+      return scale(Float32Array.from(channels(calibration?.channelFactors)));
+    case 'channelMean':
+      return same(Float32Array.from(channels(calibration?.channelMeans)));
+    case 'channelOrder':
+      return same(Uint32Array.from(channels(calibration?.channelOrder)));
+  }
+}
