@@ -36,14 +36,13 @@ export interface AttentionPrograms {
 /** Workgroup memory a device surely has. */
 const WORKGROUP_BYTES = 16384;
 const TILE = 64;
-const FEWEST_ROWS = 2;
+const FEWEST_ROWS = 4;
 const LARGEST_ROWS = 8;
 const INTEGER_ROWS = 4;
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
 /** Loads that are on their way at once. */
 const BATCH = 8;
-const AHEAD = Number((globalThis as any).process?.env?.AHEAD ?? 1);
 
 /** The order in which a layer keeps its codes on a device with these options. */
 export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
@@ -69,6 +68,7 @@ export function attentionPrograms(
   const constants: Constants = {
     ...tensorConstants(key, numbers.key, order, 'key_'),
     ...tensorConstants(value, numbers.value, order, 'value_'),
+    MERGE_SIZE: value.headDim <= 64 ? 64 : 128,
     QUERY_WORDS: queryWords,
     PARTIAL_WORDS: partialWords,
     QUERY_HEADS: geometry.queryHeads,
@@ -77,6 +77,7 @@ export function attentionPrograms(
     KEY_TRANSFORMED: keyTransforms.length > 0,
     KEY_MEASURED: keyTransforms.some((transform) => 'statisticsTokens' in transform),
     VALUE_TRANSFORMED: valueTransforms.length > 0,
+    VALUE_MEASURED: valueTransforms.some((transform) => 'statisticsTokens' in transform),
     NO_STATISTICS: 0xffffffff,
     LOGIT_SCALE: { f32: geometry.scale },
     SOFT_CAP: { f32: geometry.softCap ?? 0 },
@@ -154,9 +155,7 @@ function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number
   const lines = ['var sums = zeroSums();'];
   for (let j = 0; j < words; j++) {
     const batch = Math.floor(j / BATCH);
-    if (AHEAD === 0 && j % BATCH === 0 && j > 0)
-      lines.push(`let words${batch} = ${tensor}_load(page, ${batch}u, lane);`);
-    if (AHEAD === 1 && j % BATCH === 0 && j + BATCH < words)
+    if (j % BATCH === 0 && j + BATCH < words)
       lines.push(`let words${batch + 1} = ${tensor}_load(page, ${batch + 1}u, lane);`);
     for (let field = 0; field < 8 / bits; field++)
       lines.push(`${tensor}_meet(&sums, words${batch}.w${j % BATCH}, ${j}u, ${field}u, own);`);

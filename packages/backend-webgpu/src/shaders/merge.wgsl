@@ -1,7 +1,7 @@
 // Combines the splits of a sequence, undoes the transforms of packed values, writes output and log-sum-exp. One workgroup:
 // one query of one query head.
 
-const ROW_SIZE = 128u;
+const ROW_SIZE = MERGE_SIZE;
 // Splits whose factors are held at once.
 const HELD = 256u;
 const NOTHING = -3.0e38;
@@ -33,13 +33,15 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   // Partials of the splits lie one block of rows apart.
   let stride = rows * KV_HEADS * PARTIAL_WORDS;
   let first = (commands[job.first + firstItem * 4u + 3u] + head * rows + row) * PARTIAL_WORDS;
+  // Lanes that hold a split.
+  let holders = min(items, ROW_SIZE);
   var maximum = NOTHING;
   for (var i = lane; i < items; i += ROW_SIZE) {
     maximum = max(maximum, partials[first + i * stride]);
   }
   lane_values[lane] = maximum;
   workgroupBarrier();
-  for (var i = 0u; i < ROW_SIZE; i += 1u) {
+  for (var i = 0u; i < holders; i += 1u) {
     maximum = max(maximum, lane_values[i]);
   }
   workgroupBarrier();
@@ -56,7 +58,7 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   workgroupBarrier();
   sum = 0.0;
   packedSum = 0.0;
-  for (var i = 0u; i < ROW_SIZE; i += 1u) {
+  for (var i = 0u; i < holders; i += 1u) {
     sum += lane_values[i];
     packedSum += lane_packed[i];
   }
@@ -94,7 +96,8 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
     }
   }
   workgroupBarrier();
-  if (VALUE_TRANSFORMED) {
+  // Nothing is packed before statistics exist.
+  if (VALUE_TRANSFORMED && (statisticsPage != NO_STATISTICS || !VALUE_MEASURED)) {
     invertRow(head, statisticsPage, packedSum, lane);
   }
   for (var channel = lane; channel < value_headDim; channel += ROW_SIZE) {

@@ -9,16 +9,12 @@ fn exactly(value: f32) -> f32 {
 }
 
 fn f16Value(bits: u32) -> f32 {
-  let sign = (bits & 0x8000u) << 16u;
   let magnitude = bits & 0x7fffu;
-  if (magnitude < F16_SMALLEST_NORMAL) {
-    let subnormal = f32(magnitude) * 5.9604644775390625e-8;
-    return bitcast<f32>(bitcast<u32>(subnormal) | sign);
-  }
-  if (magnitude > F16_LARGEST) {
-    return bitcast<f32>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13u));
-  }
-  return bitcast<f32>(sign | ((magnitude << 13u) + 0x38000000u));
+  let normal = (magnitude << 13u) + 0x38000000u;
+  let special = 0x7f800000u | ((magnitude & 0x3ffu) << 13u);
+  let subnormal = bitcast<u32>(f32(magnitude) * 5.9604644775390625e-8);
+  let large = select(normal, special, magnitude > F16_LARGEST);
+  return bitcast<f32>(select(large, subnormal, magnitude < F16_SMALLEST_NORMAL) | ((bits & 0x8000u) << 16u));
 }
 
 // Nearest f16, ties to even; subnormals, infinity and NaN included.
