@@ -1,0 +1,13 @@
+/**
+ * Registers the contract suite of the backend in a browser page; tests run by number.
+ */
+import { describeBackend } from '@lowbit-kv/core/contract';
+import { webgpuBackend } from '../../src/index.js';
+import { F32_ATTENTION } from '../support/tolerances.js';
+import { runTest, testNames } from './collected-tests.js';
+
+const adapter = await navigator.gpu.requestAdapter();
+if (adapter === null) throw new Error('this browser has no WebGPU adapter');
+const device = await adapter.requestDevice();
+describeBackend(webgpuBackend({ device }), { tolerances: F32_ATTENTION });
+Object.assign(globalThis, { contract: { testNames, runTest } });

@@ -1,0 +1,23 @@
+// The backend passes the contract suite of core in Chromium.
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, it } from 'vitest';
+import { openChromium, openPage } from '../support/chromium.js';
+
+declare const contract: typeof import('./collected-tests.js');
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const browser = await openChromium();
+afterAll(() => browser.close());
+const page = await openPage(browser, path('contract.page.ts'), {
+  vitest: path('collected-tests.ts'),
+});
+await page.waitForFunction(() => 'contract' in globalThis);
+const names = await page.evaluate(() => contract.testNames());
+
+for (const [index, name] of names.entries()) {
+  it(name, { timeout: 120_000 }, async (context) => {
+    const outcome = await page.evaluate((test) => contract.runTest(test), index);
+    if (outcome === 'skipped') context.skip();
+    expect(outcome).toBe('passed');
+  });
+}
