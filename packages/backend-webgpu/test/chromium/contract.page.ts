@@ -6,6 +6,8 @@ import { webgpuBackend } from '../../src/index.js';
 import { F32_ATTENTION } from '../support/tolerances.js';
 import { runTest, testNames } from './collected-tests.js';
 
+declare const navigator: { readonly gpu: GPU };
+
 const adapter = await navigator.gpu.requestAdapter();
 if (adapter === null) throw new Error('this browser has no WebGPU adapter');
 const device = await adapter.requestDevice();
