@@ -93,9 +93,9 @@ export const codecTargets: readonly Target[] = [
       },
       {
         kind: 'bound',
-        find: 'magnitude > 0x7f800000 ? 0 : magnitude + 1',
-        replace: 'magnitude >= 0x7f800000 ? 0 : magnitude + 1',
-        why: 'an infinite value ranks behind all others',
+        find: 'magnitude >= 0x7f800000 ? 0 : magnitude + 1',
+        replace: 'magnitude > 0x7f800000 ? 0 : magnitude + 1',
+        why: 'an infinite value is an outlier',
       },
       {
         kind: 'bound',
@@ -189,8 +189,8 @@ export const codecTargets: readonly Target[] = [
       },
       {
         kind: 'shift',
-        find: '(bytes[offset + 3] as number) << 24',
-        replace: '(bytes[offset + 3] as number) << 23',
+        find: '(readU16(bytes, offset + 2) << 16)',
+        replace: '(readU16(bytes, offset + 2) << 15)',
         why: 'sign and exponent of an f32 parameter are off by a bit',
       },
     ],
