@@ -90,7 +90,7 @@ function requireCount(field: string, value: number, least: number): void {
   throw refusal(field, value, `an integer of at least ${least}`);
 }
 
-function refusal(field: string, value: number, valid: string): LowbitKvError {
+function refusal(field: string, value: unknown, valid: string): LowbitKvError {
   return new LowbitKvError('OPTION_INVALID', {
     message: `${field} cannot be used`,
     value,
