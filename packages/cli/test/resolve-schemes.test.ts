@@ -114,6 +114,23 @@ describe('what a name means', () => {
     expect(exact.simulations).toContain('oaken-artifact');
   });
 
+  test("the id of a scheme or a simulation of the authors' code", async () => {
+    expect(await resolve('oaken-artifact', 'kivi-fp16-2bit-g32', 'oaken/compat')).toMatchObject({
+      ids: ['kivi-fp16-2bit-g32'],
+      simulations: [
+        'oaken-artifact',
+        ...['oaken-artifact-no-shift', 'oaken-artifact-middle-only', 'oaken-artifact-post-rope'],
+      ],
+    });
+  });
+
+  test("without a name nothing of the authors' code", async () => {
+    for (const { ids, simulations } of [await resolve(), await resolveAll()]) {
+      expect(simulations).toEqual([]);
+      expect(ids.filter((id) => id.includes('fp16'))).toEqual([]);
+    }
+  });
+
   test('a file of simulations, which only compare takes', async () => {
     write('simulated.mjs', `export const simulations = [{ id: 'made-up', stage: 'post-rope' }];`);
     expect(await resolve('./simulated.mjs')).toMatchObject({ ids: [], simulations: ['made-up'] });

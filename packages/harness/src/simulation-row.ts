@@ -46,6 +46,8 @@ async function simulate(
   const numbers = data.layers.map(({ index }) => index);
   const output = outputError(outputs, exact, numbers, data.sizes);
   const counts = (states[0] as LayerSimulation).counts();
+  const keys = states.map((state) => state.keys());
+  const values = states.map((state) => state.values());
   return {
     status: 'simulated',
     id,
@@ -53,18 +55,21 @@ async function simulate(
     references: [...references],
     held: (['key', 'value'] as const).map((tensor) => ({ tensor, ...counts[tensor] })),
     key: tensorError(
-      states.map((state) => state.keys()),
+      keys,
       data.layers.map((layer) => keysAt(layer, stage).exact),
       numbers,
     ),
     value: tensorError(
-      states.map((state) => state.values()),
+      values,
       data.layers.map((layer) => layer.exact.value),
       numbers,
     ),
     output,
     calibration: calibrated === undefined ? null : source.note,
-    verdict: simulationVerdict(output),
+    verdict: simulationVerdict(output, [
+      ...notFinite('keys', keys, numbers, data.sizes.tokens),
+      ...notFinite('values', values, numbers, data.sizes.tokens),
+    ]),
   };
 }
 
@@ -145,6 +150,23 @@ function wholeOf(
     value: given.length,
     valid: `${length} elements`,
     next: 'Report this to the author of the simulation.',
+  });
+}
+
+/** In words, the layers where published code gives numbers that are not finite. */
+function notFinite(
+  name: string,
+  given: readonly Float32Array[],
+  numbers: readonly number[],
+  tokens: number,
+): string[] {
+  return given.flatMap((elements, place) => {
+    const width = elements.length / tokens;
+    const lost = new Set<number>();
+    for (const [i, x] of elements.entries())
+      if (!Number.isFinite(x)) lost.add(Math.floor(i / width));
+    const share = `${lost.size} of ${tokens} tokens`;
+    return lost.size === 0 ? [] : [`${name} of layer ${numbers[place]} in ${share}`];
   });
 }
 

@@ -46,9 +46,11 @@ export function decideVerdict(input: VerdictInput): Verdict {
   return { level, reason: level === 'safe' ? safeReason(input) : problemReason(input, level) };
 }
 
-/** Of published code that stores nothing: how far its attention is off. */
-export function simulationVerdict(output: OutputError): Verdict {
-  return { level: levelOf(output), reason: `simulated, no bytes: ${worstPlaces(output)}` };
+/** Of published code that stores nothing: how far its attention is off, and where it gives no numbers. */
+export function simulationVerdict(output: OutputError, notFinite: readonly string[]): Verdict {
+  const reason = [`simulated, no bytes: ${worstPlaces(output)}`];
+  if (notFinite.length > 0) reason.push(`not finite: ${notFinite.join(', ')}`);
+  return { level: levelOf(output), reason: reason.join('; ') };
 }
 
 function levelOf({ worstHead, worstLayer }: OutputError): 'safe' | 'care' | 'unsafe' {

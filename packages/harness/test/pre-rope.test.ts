@@ -20,6 +20,8 @@ import { affine, bandScheme, scheme } from './support/schemes.js';
 const SHAPE = { queryHeads: 4, kvHeads: 2, keyHeadDim: 32, valueHeadDim: 32 };
 const TOKENS = 320;
 const ROPE = { rope_style: 'half-split', rope_theta: '10000' };
+/** What these metadata say, of 32 channels. */
+const FREQUENCIES = Array.from({ length: 16 }, (_, pair) => 10000 ** (-pair / 16));
 
 interface Made {
   readonly metadata: Readonly<Record<string, string>>;
@@ -30,7 +32,6 @@ interface Made {
 /** Keys with loud channels before the embedding, which the embedding smears over positions. */
 async function ropeCapture({ metadata, captured }: Partial<Made> = {}) {
   const tensors: Record<string, TestTensor> = {};
-  const frequencies = (rotaryOf(ROPE, SHAPE) as CaptureRotary).embedding.frequencies;
   const drawn = (
     seed: number,
     heads: number,
@@ -52,7 +53,7 @@ async function ropeCapture({ metadata, captured }: Partial<Made> = {}) {
       ...readableRotation(
         decodeF16(before.data.subarray(head * size, (head + 1) * size)),
         { tokens: TOKENS, kvHeads: 1, keyDim: 32 },
-        { pairs: 'halves', frequencies },
+        { pairs: 'halves', frequencies: FREQUENCIES },
       ),
     ]);
     tensors[`layers.${layer}.key`] = { ...before, data: encodeF16(Float32Array.from(after)) };
@@ -157,6 +158,7 @@ describe('a comparison', () => {
     const [row, other] = await rowsOf({ metadata: { rope_theta: '10000' }, captured: false });
     expect(row).toMatchObject({ status: 'refused', code: 'PLAN_REFUSED' });
     expect(row?.verdict.reason).toContain('rope_style');
+    expect(row?.verdict.reason).toContain('Add them to the capture');
     expect(other?.status).toBe('measured');
     const unknown = await rowsOf({ metadata: { ...ROPE, rope_theta: 'many' } }, [before]);
     expect(unknown[0]).toMatchObject({ status: 'refused', code: 'PLAN_REFUSED' });

@@ -225,6 +225,13 @@ describe('a simulation that cannot run', () => {
     });
   });
 
+  it('is a refused row when it wants keys that the capture cannot give', async () => {
+    const { schemes } = await compare([rounding('before', 1, { stage: 'pre-rope' })]);
+    expect(schemes[2]).toMatchObject({ status: 'refused', id: 'before', code: 'PLAN_REFUSED' });
+    expect(schemes[2]?.verdict.reason).toContain('rope_style');
+    expect(schemes[2]?.verdict.reason).toContain('Add them to the capture');
+  });
+
   it('has no figures where it gives NaN', async () => {
     class Broken extends Rounding {
       override keys(): Float32Array {
@@ -236,7 +243,12 @@ describe('a simulation that cannot run', () => {
     expect(report.schemes[2]).toMatchObject({
       status: 'simulated',
       output: { nmse: null },
-      verdict: { level: 'unsafe', reason: expect.stringContaining('not finite') },
+      verdict: {
+        level: 'unsafe',
+        reason: expect.stringMatching(
+          /not finite: keys of layer 2 in 1 of 160 tokens, keys of layer 5 in 1 of 160 tokens$/,
+        ),
+      },
     });
   });
 

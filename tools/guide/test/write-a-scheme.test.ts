@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { GuideProject } from '../src/guide-project.js';
 import { guideSteps } from '../src/guide-steps.js';
+import { Registry } from '../src/registry.js';
 
 const markdown = readFileSync(new URL('../../../docs/write-a-scheme.md', import.meta.url), 'utf8');
 const steps = guideSteps(markdown);
@@ -26,9 +27,10 @@ test('the guide is read whole: every block is a file, commands or what they prin
   );
 });
 
-test('from an empty folder to a package that others find', { timeout: 300_000 }, () => {
-  const author = new GuideProject(join(work, NAME));
-  const user = new GuideProject(join(work, 'user'));
+test('from an empty folder to a package that others find', { timeout: 300_000 }, async () => {
+  const registry = await Registry.open(join(work, 'registry'));
+  const author = new GuideProject(join(work, NAME), registry);
+  const user = new GuideProject(join(work, 'user'), registry);
   let tarball: string | undefined;
   const executed: string[] = [];
 
@@ -37,7 +39,7 @@ test('from an empty folder to a package that others find', { timeout: 300_000 },
     executed.push(command);
     switch (command) {
       case 'npm install':
-        author.install();
+        author.installAll();
         return '';
       case 'npm publish':
         author.run(`npm pack --pack-destination "${work}"`);
@@ -45,7 +47,7 @@ test('from an empty folder to a package that others find', { timeout: 300_000 },
         return '';
       case `npm install lowbit-kv ${NAME}`:
         if (tarball === undefined) throw new Error('installed before it was published');
-        user.installFromWorkspace('lowbit-kv');
+        user.install('lowbit-kv');
         user.installTarball(NAME, join(work, tarball));
         return '';
       default:

@@ -25,17 +25,12 @@ const SHELF: readonly ShelfPackage[] = [
   shelved('baselines', () => import('@lowbit-kv/scheme-baselines')),
 ];
 
-/** What reproduces the authors' code; named with `/compat`, never taken by default. */
-const COMPAT: Readonly<Record<string, () => Promise<Module>>> = {
+/** What reproduces the authors' code; named with `/compat` or by its id, never taken by default. */
+export const BUILTIN_COMPAT: Readonly<Record<string, () => Promise<Module>>> = {
   '@lowbit-kv/scheme-kivi/compat': () => import('@lowbit-kv/scheme-kivi/compat'),
   '@lowbit-kv/scheme-innerq/compat': () => import('@lowbit-kv/scheme-innerq/compat'),
   '@lowbit-kv/scheme-oaken/compat': () => import('@lowbit-kv/scheme-oaken/compat'),
 };
-
-/** The module of the authors' code of a package that comes with this command, or undefined. */
-export async function builtinCompat(name: string): Promise<Module | undefined> {
-  return COMPAT[name]?.();
-}
 
 export const BUILTIN_PACKAGES: readonly string[] = SHELF.map(({ name }) => name);
 

@@ -1,6 +1,6 @@
 /**
- * Turns `--scheme` arguments into schemes: a preset id, a package as seen from the user's directory, or a file: a module,
- * or JSON as `tune` writes it.
+ * Turns `--scheme` arguments into schemes and simulations: an id, a package as seen from the user's directory, or a file:
+ * a module, or JSON as `tune` writes it.
  */
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
@@ -14,8 +14,8 @@ import {
 import { nearest } from '../edit-distance.js';
 import type { Terminal } from '../terminal.js';
 import {
+  BUILTIN_COMPAT,
   BUILTIN_PACKAGES,
-  builtinCompat,
   builtinSchemes,
   type NamedScheme,
 } from './builtin-schemes.js';
@@ -88,14 +88,16 @@ async function resolveName(
   const registered = builtin.filter(({ scheme }) => scheme.id === name);
   if (registered.length > 0) return foundSchemes(registered);
   if (!looksLikePath(name)) {
+    const compat = await compatById(name);
+    if (compat !== undefined) return compat;
     for (const candidate of packageNames(name)) {
       const entry = locatePackage(candidate, directory);
       if (entry !== undefined) return load(entry, candidate);
       // The packages that come with this command need no second installation.
       const own = builtin.filter(({ source }) => source === candidate);
       if (own.length > 0) return foundSchemes(own);
-      const compat = await builtinCompat(candidate);
-      if (compat !== undefined) return foundIn(compat, candidate);
+      const authors = BUILTIN_COMPAT[candidate];
+      if (authors !== undefined) return foundIn(await authors(), candidate);
     }
   }
   const file = [name, `${name}.js`, `${name}.mjs`]
@@ -103,6 +105,17 @@ async function resolveName(
     .find((path) => FILE.test(path) && existsSync(path));
   if (file === undefined) throw notFound(name, builtin);
   return file.endsWith('.json') ? foundSchemes([await readSchemeFile(file)]) : load(file, file);
+}
+
+/** What the authors' code of the packages that come with this command exports under an id. */
+async function compatById(id: string): Promise<Found | undefined> {
+  for (const [source, authors] of Object.entries(BUILTIN_COMPAT)) {
+    const all = foundIn(await authors(), source);
+    const schemes = all.schemes.filter(({ scheme }) => scheme.id === id);
+    const simulations = all.simulations.filter((simulation) => simulation.id === id);
+    if (schemes.length + simulations.length > 0) return { schemes, simulations, source };
+  }
+  return undefined;
 }
 
 function foundSchemes(schemes: readonly NamedScheme[]): Found {

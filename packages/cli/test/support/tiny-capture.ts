@@ -11,7 +11,10 @@ export const TINY_CAPTURE = {
   queries: 6,
 } as const;
 
-export async function writeTinyCapture(file: string): Promise<void> {
+export async function writeTinyCapture(
+  file: string,
+  metadata: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const { layers, queryHeads, kvHeads, headDim, tokens, queries } = TINY_CAPTURE;
   let seed = 7;
   const tensor = (name: string, heads: number, rows: number): TensorToWrite => {
@@ -31,6 +34,6 @@ export async function writeTinyCapture(file: string): Promise<void> {
       tensor(`layers.${layer}.value`, kvHeads, tokens),
       tensor(`layers.${layer}.query`, queryHeads, queries),
     ]),
-    { format: 'lowbit-kv-capture', version: '1', scale: '0.1', model: 'made up' },
+    { format: 'lowbit-kv-capture', version: '1', scale: '0.1', model: 'made up', ...metadata },
   );
 }

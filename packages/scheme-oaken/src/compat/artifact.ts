@@ -116,4 +116,5 @@ export const simulations: readonly SchemeSimulation[] = Object.freeze([
   oakenArtifact(),
   oakenArtifact({ variant: 'no-shift' }),
   oakenArtifact({ variant: 'middle-only' }),
+  oakenArtifact({ stage: 'post-rope' }),
 ]);
