@@ -254,8 +254,8 @@ it('a mean stays 0 where it is small against the mean absolute deviation', () =>
   expect([...page(1e30)]).toEqual([...means].fill(0));
 });
 
-it('the spread of a head is measured against the lower of two middle channels', () => {
-  const plan = planOf([{ ...SCALE, minimumSpread: 2 }]).layers[0]!.key;
+it('a head is scaled from the smallest spread on, measured against the lower of two middle channels', () => {
+  const plan = planOf([{ ...SCALE, minimumSpread: 4 }]).layers[0]!.key;
   // n is 4 in half of the channels of the first head, in one more of the second: only there it is the median.
   const large = (i: number) => i % 2 === 0 || i === headDim + 1;
   const tokens = encodeF16(Float32Array.from({ length: width }, (_, i) => (large(i) ? 16 : 1)));
