@@ -103,6 +103,13 @@ const schemes: [string, Scheme][] = [
       overrides: [{ layers: [-1], value: { bits: 16 } }],
     }),
   ],
+  [
+    'a flush that leaves one token',
+    schemeOf({
+      key: { bits: 16 },
+      value: tensorOf({ along: 'channels', recent: 1, flush: 20 }),
+    }),
+  ],
 ];
 
 const coded: [string, Scheme] = [
@@ -153,6 +160,7 @@ describe.each([...schemes, coded])('%s', (_name, scheme) => {
     [0, 0],
     [1, 0],
     [31, 0],
+    [70, 0],
     [97, 0],
     [177, 0],
     [300, 0],
@@ -172,25 +180,36 @@ describe.each([...schemes, coded])('%s', (_name, scheme) => {
 });
 
 describe.each(['before-attention', 'after-attention'] as const)('sliding window, %s', (packing) => {
-  const plan = createPlan(
-    schemeOf({
-      sinks: 3,
-      packing,
-      key: tensorOf({ along: 'tokens', recent: 0, flush: 16 }),
-      value: tensorOf({ along: 'channels', recent: 20, flush: 1 }),
-    }),
-    {
-      ...geometry,
-      slidingWindow: { size: 50, sinks: 4 },
-      layerOverrides: [{ layers: [1], slidingWindow: null }],
-    },
-  );
+  const planWith = (sinks: number) =>
+    createPlan(
+      schemeOf({
+        sinks: 3,
+        packing,
+        key: tensorOf({ along: 'tokens', recent: 0, flush: 16 }),
+        value: tensorOf({ along: 'channels', recent: 20, flush: 1 }),
+      }),
+      {
+        ...geometry,
+        slidingWindow: { size: 50, sinks },
+        layerOverrides: [{ layers: [1], slidingWindow: null }],
+      },
+    );
+  const plan = planWith(4);
 
   test.each([2, 40, 53, 64, 90, 120, 131, 200, 257])('%i tokens at once', async (tokens) => {
     for (const rollback of [0, 12]) {
       const real = await statsOf(plan, tokens, tokens, rollback);
       expect(real).toMatchObject(comparable(plan, tokens, { rollback }));
     }
+  });
+
+  test('a window without sinks lets those of the scheme go with the last of them', async () => {
+    const without = planWith(0);
+    for (const tokens of [52, 53]) {
+      const real = await statsOf(without, tokens, tokens, 0);
+      expect(real).toMatchObject(comparable(without, tokens, {}));
+    }
+    expect(planBytes(without, 53).windows).toBeLessThan(planBytes(without, 52).windows);
   });
 
   test('the bytes of decoding depend on every step and are refused', () => {

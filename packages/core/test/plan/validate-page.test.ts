@@ -140,9 +140,10 @@ describe('validatePage refuses', () => {
     expect(refusal(() => validatePage(plan, page, 16)).message).toContain('a scale of zero');
   });
 
-  it('takes a subnormal zero, and a negative scale where the sign means something', () => {
+  it('takes a subnormal zero, the smallest scale, and a negative one where the sign means something', () => {
     const { plan, page, set } = sample();
     set(0, 'zero', 2, 0x0001);
+    set(0, 'scale', 2, 0x0400);
     expect(() => validatePage(plan, page, 16)).not.toThrow();
     const signed = sample(groupScheme(4, 'tokens', 8, { mode: 'symmetric', codes: 'fullSigned' }));
     signed.set(0, 'scale', 0, 0xb800);
@@ -275,5 +276,9 @@ describe('validatePage refuses', () => {
     expect(refusal(() => validatePage(plan, page, 8)).message).toContain('no valid token');
     expect(refusal(() => validatePage(plan, page.subarray(1), 16)).message).toContain('size');
     expect(refusal(() => validatePage(plan, page, 17)).message).toContain('valid tokens');
+    const empty = new Uint8Array(page.length);
+    validatePage(plan, empty, 0);
+    empty[0] = 1;
+    expect(refusal(() => validatePage(plan, empty, 0)).message).toContain('no valid token');
   });
 });
