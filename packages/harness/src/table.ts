@@ -46,14 +46,14 @@ const SIZE: readonly Column[] = [
   { head: 'packed', cell: (row) => row.bits.packed?.total.toFixed(2) ?? '-' },
 ];
 
-/** Bits with a mark on the schemes that none beats; digits stay in line. */
+/** Bits while the errors were measured, with a mark on the schemes that none beats; digits stay in line. */
 function markedBits({ paretoFront }: CompareReport): Column<FiguredRow> {
   return {
     head: 'bits  ',
     cell: (row) =>
       row.status === 'simulated'
         ? row.status
-        : `${row.bits.used.toFixed(2)} ${paretoFront.includes(row.id) ? '*' : ' '}`,
+        : `${row.bits.attended.toFixed(2)} ${paretoFront.includes(row.id) ? '*' : ' '}`,
   };
 }
 
@@ -164,7 +164,7 @@ function noteLines({ capture, schemes, thresholds, paretoFront }: CompareReport)
     'NMSE is noise power over signal power against float64 attention over the f16 capture; L is a layer, h a query head.',
     ...(paretoFront.length > 0
       ? [
-          '* no other scheme here has both at most its bits, as the mean over the attended steps, and at most its output nmse.',
+          'Bits beside the errors are the mean over the attended steps; * no other scheme here has both at most these bits and at most its output nmse.',
         ]
       : []),
     `Verdicts: safe up to ${thresholds.safeWorstHead} in the worst head and ${thresholds.safeWorstLayer} in the worst layer, care up to ${thresholds.careWorstHead} and ${thresholds.careWorstLayer}; averages decide nothing.`,
