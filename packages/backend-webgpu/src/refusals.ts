@@ -7,6 +7,7 @@ import {
   type TensorPlan,
   unexecutedFeatures,
 } from '@lowbit-kv/core';
+import { queriesFit } from './shaders/attention-programs.js';
 import { groupSize } from './shaders/group-size.js';
 
 /** One reason per feature; empty when the whole plan runs. */
@@ -26,6 +27,8 @@ function refusedTensor(plan: TensorPlan): string[] {
   const reasons: string[] = [];
   if (headDim % 2 !== 0) reasons.push(`head dim ${headDim} is odd`);
   if (heads > 65535) reasons.push(`${heads} kv heads are more than a dispatch has`);
+  if (plan.tensor === 'key' && !queriesFit(plan))
+    reasons.push(`queries of head dim ${headDim} do not fit into workgroup memory`);
   if (scheme.bits === 16) return reasons;
   const { quantizer, outliers } = scheme;
   if (outliers !== undefined) reasons.push(`outliers of kind ${outliers.kind} have no shader yet`);

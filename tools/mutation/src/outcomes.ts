@@ -7,7 +7,7 @@ import {
   type Target,
   testFolder,
 } from './mutant.js';
-import type { Suite } from './suite.js';
+import type { Request, Suite } from './suite.js';
 
 export interface Outcome extends Mutant {
   readonly file: string;
@@ -24,7 +24,7 @@ export interface Limits {
   readonly whole: number;
 }
 
-/** One mutant: its likely tests first, then every test of core. The source is as before afterwards. */
+/** One mutant: its likely tests first, then the other tests of core. The source is as before afterwards. */
 export async function outcomeOf(
   suite: Suite,
   root: string,
@@ -36,7 +36,7 @@ export async function outcomeOf(
   const source = readSource(root, target);
   const path = `${sourceFolder}/${target.file}`;
   const broken = mutate(source, mutant, target.file);
-  const ask = async (files: readonly string[] | 'all', limit: number): Promise<string | null> => {
+  const ask = async (files: Request['files'], limit: number): Promise<string | null> => {
     const answer = await suite.run(files, limit);
     if (answer === null) return 'timeout';
     return answer.failed ?? answer.errors[0] ?? null;
@@ -45,7 +45,7 @@ export async function outcomeOf(
   try {
     const likely = target.tests.map((test) => `${testFolder}/${test}`);
     const first = await ask(likely, limits.likely);
-    const killedBy = first ?? (await ask('all', limits.whole));
+    const killedBy = first ?? (await ask({ allBut: likely }, limits.whole));
     const seconds = (performance.now() - start) / 1000;
     return { ...mutant, file: target.file, killedBy, wholeSuite: first === null, seconds };
   } finally {

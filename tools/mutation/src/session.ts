@@ -30,8 +30,6 @@ const collector: Reporter = {
     const suites = [...module.children.allSuites()];
     const [error] = [...module.errors(), ...suites.flatMap((suite) => suite.errors())];
     if (error !== undefined) answer.failed ??= `${nameOf(module)}: ${error.message.split('\n')[0]}`;
-    const seconds = module.diagnostic().duration / 1000;
-    answer.files = [...answer.files, { file: nameOf(module), seconds }];
   },
 };
 
@@ -48,18 +46,25 @@ const specifications = await vitest.globTestSpecifications();
 process.on('message', async ({ changed, files }: Request) => {
   for (const file of changed) vitest.invalidateFile(join(root, file));
   answer = emptyAnswer();
-  const wanted = files === 'all' ? [...specifications] : files.map(specificationOf);
+  const wanted =
+    'allBut' in files
+      ? specifications.filter(({ moduleId }) => !files.allBut.includes(fileOf(moduleId)))
+      : files.map(specificationOf);
   const { unhandledErrors } = await vitest.runTestSpecifications(wanted);
   process.send?.({ ...answer, errors: unhandledErrors.map(String) });
 });
 process.send?.(answer);
 
 function emptyAnswer(): Answer {
-  return { failed: null, errors: [], passed: 0, files: [] };
+  return { failed: null, errors: [], passed: 0 };
 }
 
 function nameOf(module: TestModule): string {
-  return module.moduleId.slice(root.length + 1);
+  return fileOf(module.moduleId);
+}
+
+function fileOf(path: string): string {
+  return path.slice(root.length + 1);
 }
 
 function specificationOf(file: string): TestSpecification {

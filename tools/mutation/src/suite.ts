@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 export interface Request {
   /** Sources that are not as they were at the request before. */
   readonly changed: readonly string[];
-  readonly files: readonly string[] | 'all';
+  readonly files: readonly string[] | { readonly allBut: readonly string[] };
 }
 
 export interface Answer {
@@ -18,7 +18,6 @@ export interface Answer {
   readonly errors: readonly string[];
   /** Tests that ran and passed. */
   readonly passed: number;
-  readonly files: readonly { readonly file: string; readonly seconds: number }[];
 }
 
 const sessionFile = fileURLToPath(new URL('./session.ts', import.meta.url));

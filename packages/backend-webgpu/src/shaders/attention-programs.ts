@@ -33,12 +33,11 @@ export interface AttentionPrograms {
   readonly partialWords: number;
 }
 
-/** Workgroup memory a device surely has. */
+/** Query rows of a workgroup. */
+const ROWS = 4;
+/** Workgroup memory a device surely has, and what the general attention needs beside queries. */
 const WORKGROUP_BYTES = 16384;
-const TILE = 64;
-const FEWEST_ROWS = 4;
-const LARGEST_ROWS = 8;
-const INTEGER_ROWS = 4;
+const TILE_BYTES = 16 * (64 + 4);
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
 /** Loads that are on their way at once. */
@@ -59,12 +58,8 @@ export function attentionPrograms(
   const order = orderOf(layer, options);
   const keyTransforms = transformsOf(key);
   const valueTransforms = transformsOf(value);
-  const queryWords = keyTransforms.length === 0 ? key.headDim : 2 * key.headDim + 1;
+  const queryWords = queryWordsOf(key);
   const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
-  const room = Math.floor(WORKGROUP_BYTES / (4 * (queryWords + TILE + 4)));
-  // The query heads of a kv head, or a power of two of them.
-  const wanted = Math.max(FEWEST_ROWS, 2 ** Math.ceil(Math.log2(groupHeads)));
-  const generalRows = Math.max(1, Math.min(LARGEST_ROWS, wanted, room));
   const constants: Constants = {
     ...tensorConstants(key, numbers.key, order, 'key_'),
     ...tensorConstants(value, numbers.value, order, 'value_'),
@@ -89,7 +84,7 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader({ ...constants, ROWS: generalRows }, [
+      : composeShader({ ...constants, ROWS }, [
           'job',
           'numbers',
           'parameters',
@@ -109,10 +104,20 @@ export function attentionPrograms(
       compose(value.headDim, ['merge', ...outputPieces(value, numbers.value)]),
       ['read', 'read', 'write', 'write'],
     ),
-    rows: order === 'reduction' ? INTEGER_ROWS : generalRows,
+    rows: ROWS,
     queryWords,
     partialWords,
   };
+}
+
+/** f32 words of one query: as it came, as it meets packed keys, and what is added. */
+function queryWordsOf(key: TensorPlan): number {
+  return transformsOf(key).length === 0 ? key.headDim : 2 * key.headDim + 1;
+}
+
+/** Whether the queries of a workgroup fit into its memory. */
+export function queriesFit(key: TensorPlan): boolean {
+  return 4 * ROWS * queryWordsOf(key) + TILE_BYTES <= WORKGROUP_BYTES;
 }
 
 function integerAttention(

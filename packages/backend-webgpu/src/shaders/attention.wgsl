@@ -1,5 +1,5 @@
 // The packing kernel in its general form: exact f32 arithmetic on every layout. One workgroup: the segments of one split
-// of one sequence, one kv head, up to ROWS of its query rows.
+// of one sequence, one kv head, up to four of its query rows.
 
 const ATTENTION_SIZE = 64u;
 const TILE = 64u;
@@ -16,12 +16,13 @@ const NOTHING = -3.0e38;
 @group(0) @binding(5) var<storage, read> queries: array<f32>;
 @group(0) @binding(6) var<storage, read_write> partials: array<f32>;
 
-var<workgroup> query_tile: array<f32, ROWS * QUERY_WORDS>;
-var<workgroup> weights: array<f32, ROWS * TILE>;
-var<workgroup> row_maximum: array<f32, ROWS>;
-var<workgroup> row_rescale: array<f32, ROWS>;
-var<workgroup> row_sum: array<f32, ROWS>;
-var<workgroup> row_packed: array<f32, ROWS>;
+// Query rows are the components of vectors. Queries by word, logits and then weights by token of the tile.
+var<workgroup> query_tile: array<vec4<f32>, QUERY_WORDS>;
+var<workgroup> weights: array<vec4<f32>, TILE>;
+var<workgroup> row_maximum: vec4<f32>;
+var<workgroup> row_rescale: vec4<f32>;
+var<workgroup> row_sum: vec4<f32>;
+var<workgroup> row_packed: vec4<f32>;
 
 struct Segment {
   position: u32,
@@ -42,12 +43,14 @@ fn segmentAt(number: u32) -> Segment {
   );
 }
 
-// Whether the query at `position` sees the token at `token`.
-fn visible(token: u32, position: u32) -> bool {
-  if (token > position) {
-    return false;
+// Which queries at `position` see the token at `token`.
+fn visible(token: u32, position: vec4<u32>) -> vec4<bool> {
+  let causal = vec4<u32>(token) <= position;
+  if (WINDOW_SIZE == 0u) {
+    return causal;
   }
-  return WINDOW_SIZE == 0u || token < WINDOW_SINKS || token + WINDOW_SIZE > position;
+  let inWindow = vec4<u32>(token + WINDOW_SIZE) > position;
+  return causal & (inWindow | vec4<bool>(token < WINDOW_SINKS));
 }
 
 @compute @workgroup_size(ATTENTION_SIZE)
@@ -65,140 +68,129 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   if (firstRow >= rows) {
     return;
   }
-  let count = min(ROWS, rows - firstRow);
-
-  for (var i = lane; i < ROWS * QUERY_WORDS; i += ATTENTION_SIZE) {
-    let row = firstRow + i / QUERY_WORDS;
-    var value = 0.0;
-    if (row < rows) {
-      let query = (firstQuery + row / GROUP_HEADS) * QUERY_HEADS + head * GROUP_HEADS + row % GROUP_HEADS;
-      value = queries[query * QUERY_WORDS + i % QUERY_WORDS];
-    }
-    query_tile[i] = value;
+  let row = vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u);
+  let known = row < vec4<u32>(rows);
+  let position = vec4<u32>(firstPosition) + row / GROUP_HEADS;
+  // Rows past the last repeat it and see nothing.
+  let held = min(row, vec4<u32>(rows - 1u));
+  let query = ((vec4<u32>(firstQuery) + held / GROUP_HEADS) * QUERY_HEADS + head * GROUP_HEADS + held % GROUP_HEADS) * QUERY_WORDS;
+  for (var i = lane; i < QUERY_WORDS; i += ATTENTION_SIZE) {
+    query_tile[i] = vec4<f32>(queries[query.x + i], queries[query.y + i], queries[query.z + i], queries[query.w + i]);
   }
-  if (lane < ROWS) {
-    row_maximum[lane] = NOTHING;
-    row_sum[lane] = 0.0;
-    row_packed[lane] = 0.0;
+  if (lane == 0u) {
+    row_maximum = vec4<f32>(NOTHING);
+    row_sum = vec4<f32>(0.0);
+    row_packed = vec4<f32>(0.0);
   }
   workgroupBarrier();
 
-  var plain: array<f32, ROWS * CHANNELS>;
-  var packed: array<f32, ROWS * CHANNELS>;
+  var plain: array<vec4<f32>, CHANNELS>;
+  var packed: array<vec4<f32>, CHANNELS>;
   for (var s = 0u; s < segments; s += 1u) {
     let segment = segmentAt(firstSegment + s);
+    let isPacked = VALUE_TRANSFORMED && segment.value_source == SOURCE_PACKED;
     for (var start = 0u; start < segment.count; start += TILE) {
       let tokens = min(TILE, segment.count - start);
-      keyTile(segment, start, tokens, head, firstRow, count, firstPosition, lane);
+      if (lane < tokens) {
+        let logits = logitsOf(segment, start + lane, head);
+        weights[lane] = select(vec4<f32>(NOTHING), logits, known & visible(segment.position + start + lane, position));
+      }
       workgroupBarrier();
-      if (lane < count) {
-        foldMaximum(lane, tokens);
+      if (lane == 0u) {
+        foldMaximum(tokens);
       }
       workgroupBarrier();
       if (lane < tokens) {
-        for (var row = 0u; row < count; row += 1u) {
-          let logit = weights[row * TILE + lane];
-          weights[row * TILE + lane] = select(exp(logit - row_maximum[row]), 0.0, logit <= NOTHING);
-        }
+        let logits = weights[lane];
+        weights[lane] = select(exp(logits - row_maximum), vec4<f32>(0.0), logits <= vec4<f32>(NOTHING));
       }
       workgroupBarrier();
-      if (lane < count) {
-        foldSum(lane, tokens, segment.value_source == SOURCE_PACKED);
+      if (lane == 0u) {
+        foldSum(tokens, isPacked);
       }
-      for (var i = 0u; i < ROWS * CHANNELS; i += 1u) {
-        plain[i] *= row_rescale[i / CHANNELS];
-        packed[i] *= row_rescale[i / CHANNELS];
-      }
+      let rescale = row_rescale;
       for (var c = 0u; c < CHANNELS; c += 1u) {
         let channel = c * ATTENTION_SIZE + lane;
         if (channel >= value_headDim) {
           break;
         }
+        var sum = vec4<f32>(0.0);
         for (var t = 0u; t < tokens; t += 1u) {
           let value = value_element(
             segment.value_source, segment.value_page, head, segment.value_slot + start + t, channel,
           );
-          for (var row = 0u; row < ROWS; row += 1u) {
-            // A weight of zero hides its value, whatever it is.
-            let weight = weights[row * TILE + t];
-            let term = select(weight * value, 0.0, weight == 0.0 || row >= count);
-            if (VALUE_TRANSFORMED && segment.value_source == SOURCE_PACKED) {
-              packed[row * CHANNELS + c] += term;
-            } else {
-              plain[row * CHANNELS + c] += term;
-            }
-          }
+          // A weight of zero hides its value, whatever it is.
+          let weight = weights[t];
+          sum += select(weight * value, vec4<f32>(0.0), weight == vec4<f32>(0.0));
+        }
+        if (VALUE_TRANSFORMED) {
+          packed[c] = packed[c] * rescale + select(vec4<f32>(0.0), sum, isPacked);
+          plain[c] = plain[c] * rescale + select(sum, vec4<f32>(0.0), isPacked);
+        } else {
+          plain[c] = plain[c] * rescale + sum;
         }
       }
       workgroupBarrier();
     }
   }
 
-  for (var row = 0u; row < count; row += 1u) {
-    let partial = (firstPartial + head * rows + firstRow + row) * PARTIAL_WORDS;
+  let partial = (vec4<u32>(firstPartial + head * rows) + row) * PARTIAL_WORDS;
+  for (var i = 0u; i < ROWS; i += 1u) {
+    if (!known[i]) {
+      break;
+    }
+    let at = partial[i];
     if (lane == 0u) {
-      partials[partial] = row_maximum[row];
-      partials[partial + 1u] = row_sum[row];
-      partials[partial + 2u] = row_packed[row];
+      partials[at] = row_maximum[i];
+      partials[at + 1u] = row_sum[i];
+      partials[at + 2u] = row_packed[i];
     }
     for (var c = 0u; c < CHANNELS; c += 1u) {
       let channel = c * ATTENTION_SIZE + lane;
       if (channel < value_headDim) {
-        partials[partial + 3u + channel] = plain[row * CHANNELS + c];
+        partials[at + 3u + channel] = plain[c][i];
         if (VALUE_TRANSFORMED) {
-          partials[partial + 3u + value_headDim + channel] = packed[row * CHANNELS + c];
+          partials[at + 3u + value_headDim + channel] = packed[c][i];
         }
       }
     }
   }
 }
 
-// Logits of one tile: a lane owns a token.
-fn keyTile(
-  segment: Segment, start: u32, tokens: u32, head: u32, firstRow: u32, count: u32, firstPosition: u32, lane: u32,
-) {
-  if (lane >= tokens) {
-    return;
-  }
+// Logits of all rows with one token: number `token` of the segment.
+fn logitsOf(segment: Segment, token: u32, head: u32) -> vec4<f32> {
   let transformed = KEY_TRANSFORMED && segment.key_source == SOURCE_PACKED;
   let offset = select(0u, key_headDim, transformed);
-  var dots: array<f32, ROWS>;
+  var dots = vec4<f32>(0.0);
   for (var channel = 0u; channel < key_headDim; channel += 1u) {
-    let key = key_element(segment.key_source, segment.key_page, head, segment.key_slot + start + lane, channel);
-    for (var row = 0u; row < ROWS; row += 1u) {
-      dots[row] += query_tile[row * QUERY_WORDS + offset + channel] * key;
-    }
+    let key = key_element(segment.key_source, segment.key_page, head, segment.key_slot + token, channel);
+    dots += query_tile[offset + channel] * key;
   }
-  let token = segment.position + start + lane;
-  for (var row = 0u; row < count; row += 1u) {
-    var dot = dots[row];
-    if (transformed) {
-      dot += query_tile[row * QUERY_WORDS + 2u * key_headDim];
-    }
-    var logit = dot * LOGIT_SCALE;
-    if (SOFT_CAP > 0.0) {
-      logit = SOFT_CAP * tanh(logit / SOFT_CAP);
-    }
-    let position = firstPosition + (firstRow + row) / GROUP_HEADS;
-    weights[row * TILE + lane] = select(NOTHING, logit, visible(token, position));
+  if (transformed) {
+    dots += query_tile[QUERY_WORDS - 1u];
   }
+  let logits = dots * LOGIT_SCALE;
+  if (SOFT_CAP > 0.0) {
+    return SOFT_CAP * tanh(logits / SOFT_CAP);
+  }
+  return logits;
 }
 
-fn foldMaximum(row: u32, tokens: u32) {
-  let old = row_maximum[row];
+fn foldMaximum(tokens: u32) {
+  let old = row_maximum;
   var maximum = old;
   for (var t = 0u; t < tokens; t += 1u) {
-    maximum = max(maximum, weights[row * TILE + t]);
+    maximum = max(maximum, weights[t]);
   }
-  row_maximum[row] = maximum;
-  row_rescale[row] = select(exp(old - maximum), 1.0, old == maximum);
+  row_maximum = maximum;
+  row_rescale = select(exp(old - maximum), vec4<f32>(1.0), old == maximum);
 }
 
-fn foldSum(row: u32, tokens: u32, isPacked: bool) {
-  var sum = 0.0;
+fn foldSum(tokens: u32, isPacked: bool) {
+  var sum = vec4<f32>(0.0);
   for (var t = 0u; t < tokens; t += 1u) {
-    sum += weights[row * TILE + t];
+    sum += weights[t];
   }
-  row_sum[row] = row_sum[row] * row_rescale[row] + sum;
-  row_packed[row] = row_packed[row] * row_rescale[row] + select(0.0, sum, isPacked);
+  row_sum = row_sum * row_rescale + sum;
+  row_packed = row_packed * row_rescale + select(vec4<f32>(0.0), sum, isPacked);
 }

@@ -7,6 +7,8 @@ import koffi from 'koffi';
 import { unpacked } from './unpacked.js';
 
 let gpu: Promise<GPU> | undefined;
+/** Held, because a library that nothing refers to may be unloaded. */
+const libraries: unknown[] = [];
 
 export async function swiftShaderGpu(): Promise<GPU> {
   gpu ??= (async () => {
@@ -14,7 +16,7 @@ export async function swiftShaderGpu(): Promise<GPU> {
     process.env.VK_ICD_FILENAMES ??= join(folder, 'vk_swiftshader_icd.json');
     process.env.XDG_RUNTIME_DIR ??= tmpdir();
     // Dawn finds a loader that is in the process already.
-    koffi.load(join(folder, 'libvulkan.so.1'));
+    libraries.push(koffi.load(join(folder, 'libvulkan.so.1')));
     const { create } = await import('webgpu');
     return create([]);
   })();

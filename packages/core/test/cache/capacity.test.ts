@@ -2,7 +2,10 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createCache, f16Tensor, referenceBackend, type Sequence } from '../../src/index.js';
+import { tokenIdRange } from '../../src/testing/index.js';
 import { HEADS, KEY_DIM, LAYERS, setups, VALUE_DIM } from '../support/cache-programs.js';
+import { appendIds, expectContents, openCache, pointerInput } from '../support/pointer-cache.js';
+import { scheme } from '../support/schemes.js';
 
 const programs = fc.array(
   fc.record({
@@ -47,3 +50,17 @@ it('is enough for any program without truncation', async () => {
   );
   expect(steps).toBeGreaterThan(50);
 }, 30_000);
+
+it('is enough for two branches that go on in one step, tokens that they share counted once', async () => {
+  const f16 = scheme({ key: { bits: 16 }, value: { bits: 16 } });
+  const cache = await openCache(f16, {}, { capacity: { tokens: 35, sequences: 2 } });
+  const parent = cache.createSequence();
+  await appendIds(cache, parent, tokenIdRange(0, 31));
+  const child = cache.fork(parent);
+  // Both write to the page that they share, and fill it.
+  const added = [1000, 2000].map((first) => ({ ids: tokenIdRange(first, 2) }));
+  const entries = [parent, child].map((sequence) => ({ sequence, tokens: 2 }));
+  await cache.append(entries, [pointerInput(cache, added)]);
+  await expectContents(cache, parent, [...tokenIdRange(0, 31), ...tokenIdRange(1000, 2)]);
+  await expectContents(cache, child, [...tokenIdRange(0, 31), ...tokenIdRange(2000, 2)]);
+});

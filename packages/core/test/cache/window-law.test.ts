@@ -345,6 +345,22 @@ it('a cut into packed blocks is reported as a shortfall until new tokens refill 
   expect(await counts()).toMatchObject({ packed: 52, tail: 16, recentShortfall: 0 });
 });
 
+it('statistics wait for no more tokens than a sliding window holds', async () => {
+  const spec = scheme({ key: { size: 16, transforms: [channelScale(40)] }, value: { bits: 16 } });
+  const cache = await openCache(spec, {
+    keyHeadDim: DIM,
+    valueHeadDim: DIM,
+    queryHeads: 1,
+    slidingWindow: { size: 20, sinks: 0 },
+  });
+  const sequence = cache.createSequence();
+  const counts = async () => (await cache.stats()).sequences[0]?.classes[0];
+  await append(cache, sequence, 19);
+  expect(await counts()).toMatchObject({ packed: 0, tail: 19 });
+  await append(cache, sequence, 1);
+  expect(await counts()).toMatchObject({ packed: 20, tail: 0 });
+});
+
 it('a sliding window can be cut back to exactly what it still holds', async () => {
   const f16 = scheme({ key: { bits: 16 }, value: { bits: 16 } });
   const open = async () => {

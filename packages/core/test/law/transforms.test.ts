@@ -254,6 +254,15 @@ it('a mean stays 0 where it is small against the mean absolute deviation', () =>
   expect([...page(1e30)]).toEqual([...means].fill(0));
 });
 
+it('a head is scaled from the smallest spread on, measured against the lower of two middle channels', () => {
+  const plan = planOf([{ ...SCALE, minimumSpread: 4 }]).layers[0]!.key;
+  // n is 4 in half of the channels of the first head, in one more of the second: only there it is the median.
+  const large = (i: number) => i % 2 === 0 || i === headDim + 1;
+  const tokens = encodeF16(Float32Array.from({ length: width }, (_, i) => (large(i) ? 16 : 1)));
+  const expected = Array.from(tokens, (_, i) => (large(i) && i < headDim ? 0.25 : 1));
+  expect([...decodeF16(measureStatistics(plan, tokens))]).toEqual(expected);
+});
+
 it('the tensor scale puts the largest magnitude of all heads and channels on its target', () => {
   const plan = planOf([TENSOR]).layers[0]!.key;
   const tokens = data(STATISTICS, 9);

@@ -103,6 +103,13 @@ const schemes: [string, Scheme][] = [
       overrides: [{ layers: [-1], value: { bits: 16 } }],
     }),
   ],
+  [
+    'a flush that leaves one token',
+    schemeOf({
+      key: { bits: 16 },
+      value: tensorOf({ along: 'channels', recent: 1, flush: 20 }),
+    }),
+  ],
 ];
 
 const coded: [string, Scheme] = [
@@ -153,6 +160,7 @@ describe.each([...schemes, coded])('%s', (_name, scheme) => {
     [0, 0],
     [1, 0],
     [31, 0],
+    [70, 0],
     [97, 0],
     [177, 0],
     [300, 0],
@@ -172,25 +180,36 @@ describe.each([...schemes, coded])('%s', (_name, scheme) => {
 });
 
 describe.each(['before-attention', 'after-attention'] as const)('sliding window, %s', (packing) => {
-  const plan = createPlan(
-    schemeOf({
-      sinks: 3,
-      packing,
-      key: tensorOf({ along: 'tokens', recent: 0, flush: 16 }),
-      value: tensorOf({ along: 'channels', recent: 20, flush: 1 }),
-    }),
-    {
-      ...geometry,
-      slidingWindow: { size: 50, sinks: 4 },
-      layerOverrides: [{ layers: [1], slidingWindow: null }],
-    },
-  );
+  const planWith = (sinks: number) =>
+    createPlan(
+      schemeOf({
+        sinks: 3,
+        packing,
+        key: tensorOf({ along: 'tokens', recent: 0, flush: 16 }),
+        value: tensorOf({ along: 'channels', recent: 20, flush: 1 }),
+      }),
+      {
+        ...geometry,
+        slidingWindow: { size: 50, sinks },
+        layerOverrides: [{ layers: [1], slidingWindow: null }],
+      },
+    );
+  const plan = planWith(4);
 
   test.each([2, 40, 53, 64, 90, 120, 131, 200, 257])('%i tokens at once', async (tokens) => {
     for (const rollback of [0, 12]) {
       const real = await statsOf(plan, tokens, tokens, rollback);
       expect(real).toMatchObject(comparable(plan, tokens, { rollback }));
     }
+  });
+
+  test('a window without sinks lets those of the scheme go with the last of them', async () => {
+    const without = planWith(0);
+    for (const tokens of [52, 53]) {
+      const real = await statsOf(without, tokens, tokens, 0);
+      expect(real).toMatchObject(comparable(without, tokens, {}));
+    }
+    expect(planBytes(without, 53).windows).toBeLessThan(planBytes(without, 52).windows);
   });
 
   test('the bytes of decoding depend on every step and are refused', () => {
@@ -279,12 +298,13 @@ describe('outlier bands', () => {
         },
       },
     );
-    const tokens = 130;
+    const tokens = 132;
     const { outliers, codes, parameters, windows, alignment, total } = planBytes(plan, tokens);
     // Chunks of 64: one of 48 for keys, 64 + 16 for values; end offsets of 2 bytes each.
     const offsets = tokens * 2 * 2 * (1 + 2);
     expect(outliers.reserved).toBe(offsets + tokens * 2 * (20 + 20 + 16));
-    expect(outliers.expected).toBe(offsets + Math.round(tokens * 2 * (48 + 80) * 0.1));
+    // A tenth of 132 * 2 * (48 + 80) elements is 3379.2.
+    expect(outliers.expected).toBe(offsets + 3379);
     expect(codes).toBe((tokens * 2 * (48 + 80)) / 2);
     expect(parameters).toBe(tokens * 2 * 2 * 6 * 2);
     expect(windows).toBe(0);

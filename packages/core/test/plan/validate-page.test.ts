@@ -140,9 +140,10 @@ describe('validatePage refuses', () => {
     expect(refusal(() => validatePage(plan, page, 16)).message).toContain('a scale of zero');
   });
 
-  it('takes a subnormal zero, and a negative scale where the sign means something', () => {
+  it('takes a subnormal zero, the smallest scale, and a negative one where the sign means something', () => {
     const { plan, page, set } = sample();
     set(0, 'zero', 2, 0x0001);
+    set(0, 'scale', 2, 0x0400);
     expect(() => validatePage(plan, page, 16)).not.toThrow();
     const signed = sample(groupScheme(4, 'tokens', 8, { mode: 'symmetric', codes: 'fullSigned' }));
     signed.set(0, 'scale', 0, 0xb800);
@@ -201,6 +202,31 @@ describe('validatePage refuses', () => {
     expect(error.message).toContain('indices');
     expect(error.where).toMatchObject({ head: 0, slot: 0, group: 0 });
     expect(damage(entries.offset, page[entries.offset]! | 63).message).toContain('indices');
+    expect(damage(entries.offset + 1, page[entries.offset]!).message).toContain('indices');
+    // One channel beyond the head, as the last of the first token.
+    const last = entries.offset + first - 1;
+    expect(damage(last, (page[last]! & ~63) | 16)).toMatchObject({ value: 16 });
+  });
+
+  it('a fifth bit beside an inner step of zero', () => {
+    const { plan, page, set } = sample(bandScheme('midRise', 'head', 8));
+    const { endOffsets, entries } = plan.layout.sparse!;
+    // The inner outliers of the first token get code 0.
+    const inner = Array.from(
+      { length: page[endOffsets.offset]! },
+      (_, i) => entries.offset + i,
+    ).filter((at) => (page[at]! & 64) === 0);
+    for (const at of inner) {
+      page[at]! &= 63;
+      page[page[at]! >> 1]! &= page[at]! % 2 === 0 ? 0xf0 : 0x0f;
+    }
+    set(0, 'innerStep', 0, 0);
+    validatePage(plan, page, 16);
+    const channel = page[inner[0]!]!;
+    page[inner[0]!]! |= 128;
+    const error = refusal(() => validatePage(plan, page, 16));
+    expect(error.message).toContain('innerStep of zero');
+    expect(error).toMatchObject({ value: 16, where: { head: 0, slot: 0, channel } });
   });
 
   it.each(['tokens', 'channels'] as const)('damaged top outliers, groups along %s', (along) => {
@@ -250,5 +276,9 @@ describe('validatePage refuses', () => {
     expect(refusal(() => validatePage(plan, page, 8)).message).toContain('no valid token');
     expect(refusal(() => validatePage(plan, page.subarray(1), 16)).message).toContain('size');
     expect(refusal(() => validatePage(plan, page, 17)).message).toContain('valid tokens');
+    const empty = new Uint8Array(page.length);
+    validatePage(plan, empty, 0);
+    empty[0] = 1;
+    expect(refusal(() => validatePage(plan, empty, 0)).message).toContain('no valid token');
   });
 });

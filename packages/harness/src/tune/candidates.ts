@@ -167,7 +167,9 @@ function unusable(
 ): string | null {
   const support = backend.supports(plan);
   if (support.kind !== 'native') return support.reasons.join('; ');
-  return windowCounts(rule, tokens).packed > 0 ? null : `packs nothing in ${tokens} tokens`;
+  return windowCounts(rule, tokens).packed > 0
+    ? null
+    : `packs nothing before the first query, after ${tokens} tokens: take smaller windows or queries later in the capture`;
 }
 
 /** What the tensor itself takes from the calibration of its preset. */

@@ -43,7 +43,8 @@ export async function prepareSearch(
   const pairBits = (a: Candidate, b: Candidate) =>
     (a.bits * keyHeadDim + b.bits * valueHeadDim) / (keyHeadDim + valueHeadDim);
   const lowestBits = pairBits(key.candidates[0] as Candidate, value.candidates[0] as Candidate);
-  if (budgetBits < lowestBits) throw budgetTooLow(budgetBits, lowestBits);
+  const allLeftOut = [...leftOut, ...key.leftOut, ...value.leftOut];
+  if (budgetBits < lowestBits) throw budgetTooLow(budgetBits, lowestBits, allLeftOut);
   return {
     run,
     split,
@@ -57,7 +58,7 @@ export async function prepareSearch(
       mostBits: lowestBits + (budgetBits - lowestBits) * data.layers.length + ROUNDING,
     },
     lowestBits,
-    leftOut: [...leftOut, ...key.leftOut, ...value.leftOut],
+    leftOut: allLeftOut,
   };
 }
 

@@ -138,6 +138,8 @@ export const codecTargets: readonly Target[] = [
         find: 'const from = Math.max(slot, group * size);',
         replace: 'const from = group * size;',
         why: 'decoding starts at a group, not at the slot asked for',
+        equivalent:
+          'tokens before the slot would go in front of the output, and a typed array ignores what is written to negative places',
       },
       {
         kind: 'rounding',

@@ -4,6 +4,7 @@ import type { Target } from '../mutant.js';
 const windowTests = [
   'cache/window-law.test.ts',
   'cache/shared-residual.test.ts',
+  'cache/copied-slots.test.ts',
   'cases/cache-fork-copy-on-write.test.ts',
   'cases/cache-sliding-window-eviction.test.ts',
   'cache/transactions.test.ts',
