@@ -18,6 +18,7 @@ import {
   type PackWork,
   type PageRequest,
   type Plan,
+  refuseTarget,
   requireHostTensor,
   type StoreOptions,
   type Tensor,
@@ -81,6 +82,7 @@ export class OnnxStore implements BlockStore {
   }
 
   attend(job: AttendJob): AttentionResult {
+    refuseTarget(job.into);
     const layer = this.#layer(job.layer);
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
     const query = f32Rows(requireHostTensor(job.query));

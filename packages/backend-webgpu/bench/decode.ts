@@ -170,6 +170,8 @@ async function time(
   const buffer = (size: number, usage = 0x8c) => device.createBuffer({ size, usage });
   const queryBuffer = buffer(queries.byteLength);
   device.queue.writeBuffer(queryBuffer, 0, queries);
+  const output = buffer(queries.byteLength);
+  const logSumExp = buffer(batch * QUERY_HEADS * 4);
   const context: AttendContext = {
     plan: layer,
     recorder,
@@ -177,11 +179,11 @@ async function time(
     key,
     value,
     inputs: { buffer: buffer(16), key: 0, value: 0 },
-    query: { buffer: queryBuffer, type: 'f32' },
+    query: { source: queryBuffer, type: 'f32' },
     prepared: new GrowingBuffer(device, recorder, 'queries'),
     partials: new GrowingBuffer(device, recorder, 'partials'),
-    output: buffer(queries.byteLength),
-    logSumExp: buffer(batch * QUERY_HEADS * 4),
+    output,
+    logSumExp,
     workgroups,
   };
   const perSequence = Math.ceil(tokens / 128);
@@ -233,13 +235,7 @@ async function time(
     times.push(Number(end - begin) / 1000 / timed);
     staging.destroy();
   }
-  for (const used of [
-    context.inputs.buffer,
-    queryBuffer,
-    context.output,
-    context.logSumExp,
-    resolve,
-  ])
+  for (const used of [context.inputs.buffer, queryBuffer, output, logSumExp, resolve])
     used.destroy();
   context.prepared.dispose();
   context.partials.dispose();

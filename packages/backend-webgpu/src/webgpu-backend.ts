@@ -2,10 +2,19 @@
  * The backend over a GPUDevice of the caller.
  */
 import type { Backend, BackendSupport, Plan } from '@lowbit-kv/core';
-import { Pipelines } from './device/pipelines.js';
+import type { BufferPool } from './device/buffer-pool.js';
+import { GpuContext } from './device/context.js';
+import type { Recording } from './device/recorder.js';
 import { refusals } from './refusals.js';
 import type { Precision, ShaderOptions } from './shaders/attention-programs.js';
-import { WebGpuStore } from './store/webgpu-store.js';
+import { partialBytes } from './store/attend.js';
+import {
+  importKernels,
+  type LayerKernels,
+  planKernels,
+  scratchBytes,
+  WebGpuStore,
+} from './store/webgpu-store.js';
 
 export interface WebGpuBackendOptions {
   readonly device: GPUDevice;
@@ -15,11 +24,38 @@ export interface WebGpuBackendOptions {
   readonly wgslLanguageFeatures?: ReadonlySet<string>;
 }
 
+/** What steps will need at most; see `WebGpuBackend.warmUp`. */
+export interface WarmUpOptions {
+  /** New tokens of one step, over all sequences. */
+  readonly tokens: number;
+  /** Queries of one attend, over all sequences. */
+  readonly queries: number;
+  /** Recordings that are open at once. Default 1. */
+  readonly recordings?: number;
+}
+
+export interface WebGpuBackend extends Backend {
+  readonly device: GPUDevice;
+  /**
+   * What `work` asks of caches of this backend (append, attend) goes into an encoder of the caller, in compute passes of
+   * its own; nothing is submitted. Submit the encoder before anything else is asked of these caches, then call `submitted`
+   * of the recording. Several recordings may wait, in one encoder or in several that are submitted in order.
+   */
+  record(encoder: GPUCommandEncoder, work: () => void): Recording;
+  /**
+   * Makes the pipelines of a plan and the scratch of its steps. After it, and after a first step has filled the pools of
+   * buffers, append and attend make neither pipelines nor buffers.
+   */
+  warmUp(plan: Plan, options: WarmUpOptions): Promise<void>;
+  /** Frees what caches share. Dispose them first. The device stays the caller's. */
+  dispose(): void;
+}
+
 export function webgpuBackend({
   device,
   precision = 'exact',
   wgslLanguageFeatures = languageFeatures(),
-}: WebGpuBackendOptions): Backend {
+}: WebGpuBackendOptions): WebGpuBackend {
   const { subgroupMinSize, subgroupMaxSize } = device.adapterInfo;
   const shaders: ShaderOptions = {
     precision,
@@ -27,17 +63,57 @@ export function webgpuBackend({
       device.features.has('subgroups') && subgroupMinSize === 32 && subgroupMaxSize === 32,
     integerDots: wgslLanguageFeatures.has('packed_4x8_integer_dot_product'),
   };
-  const pipelines = new Pipelines(device);
+  let shared: GpuContext | undefined;
+  const context = () => {
+    shared ??= new GpuContext(device);
+    return shared;
+  };
   return {
     specVersion: 1,
     id: 'webgpu',
+    device,
     async probe() {
       const { vendor, architecture, description } = device.adapterInfo;
       return { ok: true, device: [vendor, architecture, description].filter(Boolean).join(' ') };
     },
     supports: supportOf,
-    createStore: (plan, options) => WebGpuStore.create(device, pipelines, shaders, plan, options),
+    createStore: (plan, options) => WebGpuStore.create(context(), shaders, plan, options),
+    record: (encoder, work) => context().recorder.record(encoder, work),
+    warmUp: (plan, options) => warmUp(context(), shaders, plan, options),
+    dispose() {
+      shared?.dispose();
+    },
   };
+}
+
+async function warmUp(
+  context: GpuContext,
+  shaders: ShaderOptions,
+  plan: Plan,
+  { tokens, queries, recordings = 1 }: WarmUpOptions,
+): Promise<void> {
+  context.check();
+  const { pipelines, recorder, scratch, prepared, partials, inputs, results } = context;
+  const [kernels] = await Promise.all([
+    planKernels(pipelines, shaders, plan),
+    importKernels(pipelines),
+  ]);
+  recorder.prepare(recordings);
+  scratch.atLeast(scratchBytes(plan));
+  const warm: [BufferPool, GPUBuffer][] = [];
+  const make = (pool: BufferPool, bytes: number) => warm.push([pool, pool.take(bytes)]);
+  for (const [i, { geometry }] of plan.layers.entries()) {
+    const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
+    const { attention } = kernels[i] as LayerKernels;
+    prepared.atLeast(queries * queryHeads * attention.queryWords * 4);
+    partials.atLeast(partialBytes(attention, queries, queryHeads));
+    make(inputs, tokens * kvHeads * (keyHeadDim + valueHeadDim) * 2 + 16);
+    if (i > 0) continue;
+    make(inputs, queries * queryHeads * keyHeadDim * 4);
+    make(results, queries * queryHeads * valueHeadDim * 4);
+    make(results, queries * queryHeads * 4);
+  }
+  for (const [pool, buffer] of warm) pool.give(buffer);
 }
 
 function supportOf(plan: Plan): BackendSupport {

@@ -117,6 +117,14 @@ export interface AttendJob {
   readonly input?: { readonly key: Tensor; readonly value: Tensor };
   readonly sequences: readonly AttendSequence[];
   readonly logSumExp: boolean;
+  /** Memory of the caller that results go to, of the shapes of the result; only backends with such memory take it. */
+  readonly into?: AttendTarget;
+}
+
+/** f32 `[queries, queryHeads, valueHeadDim]` and `[queries, queryHeads]`. */
+export interface AttendTarget {
+  readonly output: Tensor;
+  readonly logSumExp?: Tensor;
 }
 
 export interface AttendSequence {

@@ -101,6 +101,7 @@ export {
   fromBatched,
   type HostTensor,
   isHostTensor,
+  refuseTarget,
   requireHostTensor,
   type Tensor,
   type TensorType,

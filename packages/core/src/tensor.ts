@@ -40,6 +40,17 @@ export function requireHostTensor(tensor: Tensor): HostTensor {
   });
 }
 
+/** For backends that give host tensors. Throws TENSOR_INVALID when the caller wants results elsewhere. */
+export function refuseTarget(into: { readonly output: Tensor } | undefined): void {
+  if (into === undefined) return;
+  throw new LowbitKvError('TENSOR_INVALID', {
+    message: 'this backend gives its results as host tensors',
+    value: 'into',
+    valid: 'attention without `into`',
+    next: 'Leave `into` out, or use a backend with device memory.',
+  });
+}
+
 /** A host f32 tensor. */
 export function f32Tensor(data: Float32Array, shape: readonly number[]): HostTensor {
   return { type: 'f32', shape, data };

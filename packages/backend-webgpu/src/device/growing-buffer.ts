@@ -15,17 +15,15 @@ export class GrowingBuffer {
     this.#label = label;
   }
 
-  get size(): number {
-    return this.#buffer?.size ?? 0;
-  }
-
   atLeast(bytes: number): GPUBuffer {
-    if (this.#buffer !== null && this.#buffer.size >= bytes) return this.#buffer;
-    if (this.#buffer !== null) {
+    const old = this.#buffer;
+    if (old !== null && old.size >= bytes) return old;
+    if (old !== null) {
       // What is recorded still uses it.
-      this.#recorder.submit();
-      this.#recorder.release(this.#buffer);
-      this.#buffer.destroy();
+      this.#recorder.whenSubmitted(() => {
+        this.#recorder.release(old);
+        old.destroy();
+      });
     }
     this.#buffer = this.#device.createBuffer({
       label: this.#label,

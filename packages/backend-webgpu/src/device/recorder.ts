@@ -1,158 +1,195 @@
 /**
- * Records dispatches and submits them. What a dispatch is told travels through two rings: numbers of its own (a uniform
- * with a dynamic offset) and tables (commands). Both are written in one piece when the encoder is submitted.
+ * Records dispatches, into an encoder of its own or into one of the caller. What a dispatch is told travels through a ring:
+ * numbers of its own (a uniform with a dynamic offset) and tables (commands). A ring is written when its encoder is
+ * finished, and written again only after that encoder was submitted, so that the queue keeps them in order.
  */
+import { LowbitKvError } from '@lowbit-kv/core';
 import { JOB_BYTES, type Kernel } from './pipelines.js';
 
 /** A uniform offset is a multiple of this on every device. */
 const JOB_STRIDE = 256;
 const JOBS = 1024;
 const COMMAND_WORDS = 1 << 18;
+const MOST_BIND_GROUPS = 4096;
 /** Workgroups along x; what is more goes along z. */
 export const LONGEST_X = 32768;
+
+/** A whole buffer, or a part of it that begins where bindings may begin. */
+export type Bound = GPUBuffer | { readonly buffer: GPUBuffer; readonly offset: number };
 
 export interface Dispatch {
   readonly kernel: Kernel;
   /** Bindings from number 2 on. */
-  readonly buffers: readonly GPUBuffer[];
-  /** Index into the commands of this submission. */
+  readonly buffers: readonly Bound[];
+  /** Index into the commands of this ring. */
   readonly table: number;
   readonly entries?: number;
   readonly first?: number;
   readonly groups: readonly [number, number, number];
 }
 
+/** Work in an encoder of the caller. */
+export interface Recording {
+  /** To be called once the caller has submitted the encoder: what the work needs can be used again then. */
+  submitted(): void;
+}
+
+interface Ring {
+  readonly jobs: GPUBuffer;
+  readonly jobWords: Uint32Array<ArrayBuffer>;
+  commands: GPUBuffer;
+  commandWords: Uint32Array<ArrayBuffer>;
+  jobCount: number;
+  commandCount: number;
+}
+
+interface OpenRecording extends Recording {
+  readonly rings: Ring[];
+  readonly after: (() => void)[];
+}
+
 export class Recorder {
   readonly #device: GPUDevice;
-  readonly #jobs: GPUBuffer;
-  #commands: GPUBuffer;
-  readonly #jobWords = new Uint32Array((JOBS * JOB_STRIDE) / 4);
-  #commandWords = new Uint32Array(COMMAND_WORDS);
-  #jobCount = 0;
-  #commandCount = 0;
+  readonly #own: Ring;
+  readonly #free: Ring[] = [];
+  #ring: Ring;
   #encoder: GPUCommandEncoder | null = null;
   #pass: GPUComputePassEncoder | null = null;
+  /** The recording whose function runs. */
+  #recording: OpenRecording | null = null;
+  /** Recordings that the caller has not submitted yet, in order. */
+  readonly #unsubmitted: OpenRecording[] = [];
   readonly #bindGroups = new Map<string, GPUBindGroup>();
   readonly #ids = new WeakMap<object, number>();
   #nextId = 0;
+  #lastCheck: Promise<void> = Promise.resolve();
+  #error: GPUError | null = null;
 
   constructor(device: GPUDevice) {
     this.#device = device;
-    this.#jobs = device.createBuffer({
-      label: 'lowbit-kv jobs',
-      size: JOBS * JOB_STRIDE,
-      usage: 0x48, // UNIFORM | COPY_DST
-    });
-    this.#commands = this.#commandBuffer(COMMAND_WORDS);
+    this.#own = this.#newRing();
+    this.#ring = this.#own;
+  }
+
+  /** True while work goes into, or waits in, an encoder of the caller that was not submitted. */
+  get waitsForCaller(): boolean {
+    return this.#recording !== null || this.#unsubmitted.length > 0;
+  }
+
+  /** Everything that `work` records goes into `encoder`, in passes of its own. */
+  record(encoder: GPUCommandEncoder, work: () => void): Recording {
+    if (this.#recording !== null) {
+      throw new LowbitKvError('STEP_STATE', {
+        message: 'a recording is open already',
+        value: 'record() inside record()',
+        valid: 'one recording at a time',
+        next: 'Let the function of the first end before the next begins.',
+      });
+    }
+    this.submit();
+    const recording: OpenRecording = {
+      rings: [],
+      after: [],
+      submitted: () => this.#submitted(recording),
+    };
+    this.#recording = recording;
+    this.#encoder = encoder;
+    this.#ring = this.#free.pop() ?? this.#newRing();
+    try {
+      work();
+    } finally {
+      this.#endPass();
+      this.#closeRing(recording);
+      this.#ring = this.#own;
+      this.#encoder = null;
+      this.#recording = null;
+      this.#unsubmitted.push(recording);
+    }
+    return recording;
+  }
+
+  /** Makes rings for so many recordings that are open at once. */
+  prepare(recordings: number): void {
+    while (this.#free.length < recordings) this.#free.push(this.#newRing());
+  }
+
+  /** Runs when everything recorded so far is submitted. */
+  whenSubmitted(action: () => void): void {
+    const last = this.#recording ?? this.#unsubmitted.at(-1);
+    if (last !== undefined) last.after.push(action);
+    else {
+      this.submit();
+      action();
+    }
   }
 
   /**
-   * Makes room for a job of so many dispatches and table words, submitting what is recorded when it does not fit beside
-   * it. Indices that `table` gave before are void then, so call it before the first `table` of a job.
+   * Makes room for a job of so many dispatches and table words. Indices that `table` gave before may be void then, so call
+   * it before the first `table` of a job.
    */
   reserve(dispatches: number, words: number): void {
     if (
-      this.#jobCount + dispatches > JOBS ||
-      this.#commandCount + words > this.#commandWords.length
-    )
-      this.submit();
-    if (words <= this.#commandWords.length) return;
+      this.#ring.jobCount + dispatches > JOBS ||
+      this.#ring.commandCount + words > this.#ring.commandWords.length
+    ) {
+      if (this.#recording === null) this.submit();
+      else {
+        this.#closeRing(this.#recording);
+        this.#ring = this.#free.pop() ?? this.#newRing();
+      }
+    }
+    const ring = this.#ring;
+    if (words <= ring.commandWords.length) return;
     const size = 2 ** Math.ceil(Math.log2(words));
-    this.#commands.destroy();
-    this.#commandWords = new Uint32Array(size);
-    this.#commands = this.#commandBuffer(size);
-    this.#bindGroups.clear();
+    this.release(ring.commands);
+    ring.commands.destroy();
+    ring.commandWords = new Uint32Array(size);
+    ring.commands = this.#commandBuffer(size);
   }
 
   /** Puts words into the commands; returns the index of the first. */
   table(words: ArrayLike<number>): number {
-    const first = this.#commandCount;
-    this.#commandWords.set(words, first);
-    this.#commandCount += words.length;
+    const ring = this.#ring;
+    const first = ring.commandCount;
+    ring.commandWords.set(words, first);
+    ring.commandCount += words.length;
     return first;
   }
 
   dispatch({ kernel, buffers, table, entries = 0, first = 0, groups }: Dispatch): void {
     if (groups.includes(0)) return;
-    const at = this.#jobCount++ * (JOB_STRIDE / 4);
-    this.#jobWords.set([table, entries, 0, first], at);
+    const ring = this.#ring;
+    const at = ring.jobCount++ * (JOB_STRIDE / 4);
+    ring.jobWords.set([table, entries, 0, first], at);
     const pass = this.#computePass();
     pass.setPipeline(kernel.pipeline);
     pass.setBindGroup(0, this.#bindGroup(kernel, buffers), [at * 4]);
     pass.dispatchWorkgroups(...groups);
   }
 
-  copy(
-    source: GPUBuffer,
-    sourceOffset: number,
-    target: GPUBuffer,
-    offset: number,
-    size: number,
-  ): void {
+  /** Submits what is recorded in its own encoder; nothing while a caller's encoder is recorded into. */
+  submit(): void {
+    if (this.#recording !== null || this.#encoder === null) return;
     this.#endPass();
-    this.#openEncoder().copyBufferToBuffer(source, sourceOffset, target, offset, size);
+    this.#writeRing(this.#own);
+    const encoder = this.#encoder;
+    this.#encoder = null;
+    this.#checked(() => this.#device.queue.submit([encoder.finish()]));
   }
 
-  submit(): void {
-    if (this.#encoder === null) return;
-    this.#endPass();
-    const { queue } = this.#device;
-    if (this.#jobCount > 0)
-      queue.writeBuffer(this.#jobs, 0, this.#jobWords, 0, (this.#jobCount * JOB_STRIDE) / 4);
-    if (this.#commandCount > 0)
-      queue.writeBuffer(this.#commands, 0, this.#commandWords, 0, this.#commandCount);
-    queue.submit([this.#encoder.finish()]);
-    this.#encoder = null;
-    this.#jobCount = 0;
-    this.#commandCount = 0;
+  /** The first error that the device found in what was recorded since the last call. */
+  async firstError(): Promise<GPUError | null> {
+    await this.#lastCheck;
+    const error = this.#error;
+    this.#error = null;
+    return error;
   }
 
   /** Forgets bind groups of a buffer that is about to be destroyed. */
   release(buffer: GPUBuffer): void {
     const id = String(this.#idOf(buffer));
     for (const key of this.#bindGroups.keys())
-      if (key.split(',').includes(id)) this.#bindGroups.delete(key);
-  }
-
-  dispose(): void {
-    this.#encoder = null;
-    this.#pass = null;
-    this.#bindGroups.clear();
-    this.#jobs.destroy();
-    this.#commands.destroy();
-  }
-
-  #commandBuffer(words: number): GPUBuffer {
-    const usage = 0x88; // STORAGE | COPY_DST
-    return this.#device.createBuffer({ label: 'lowbit-kv commands', size: words * 4, usage });
-  }
-
-  #bindGroup(kernel: Kernel, buffers: readonly GPUBuffer[]): GPUBindGroup {
-    const key = [kernel.layout, ...buffers].map((object) => this.#idOf(object)).join();
-    let group = this.#bindGroups.get(key);
-    if (group === undefined) {
-      group = this.#device.createBindGroup({
-        layout: kernel.layout,
-        entries: [
-          { binding: 0, resource: { buffer: this.#jobs, size: JOB_BYTES } },
-          ...[this.#commands, ...buffers].map((buffer, i) => ({
-            binding: i + 1,
-            resource: { buffer },
-          })),
-        ],
-      });
-      this.#bindGroups.set(key, group);
-    }
-    return group;
-  }
-
-  #idOf(object: object): number {
-    let id = this.#ids.get(object);
-    if (id === undefined) {
-      id = this.#nextId++;
-      this.#ids.set(object, id);
-    }
-    return id;
+      if (key.split(',').some((part) => part.split('+')[0] === id)) this.#bindGroups.delete(key);
   }
 
   /** Opens a pass that writes the time of its begin and end to two queries. */
@@ -165,6 +202,112 @@ export class Recorder {
         endOfPassWriteIndex: first + 1,
       },
     });
+  }
+
+  dispose(): void {
+    this.#encoder = null;
+    this.#pass = null;
+    this.#bindGroups.clear();
+    for (const ring of [this.#own, ...this.#free, ...this.#unsubmitted.flatMap((r) => r.rings)]) {
+      ring.jobs.destroy();
+      ring.commands.destroy();
+    }
+    this.#free.length = 0;
+    this.#unsubmitted.length = 0;
+  }
+
+  #submitted(recording: OpenRecording): void {
+    const at = this.#unsubmitted.indexOf(recording);
+    if (at < 0) return;
+    this.#unsubmitted.splice(at, 1);
+    this.#free.push(...recording.rings);
+    for (const action of recording.after) action();
+  }
+
+  #closeRing(recording: OpenRecording): void {
+    this.#writeRing(this.#ring);
+    recording.rings.push(this.#ring);
+  }
+
+  #writeRing(ring: Ring): void {
+    const { queue } = this.#device;
+    if (ring.jobCount > 0)
+      queue.writeBuffer(ring.jobs, 0, ring.jobWords, 0, (ring.jobCount * JOB_STRIDE) / 4);
+    if (ring.commandCount > 0)
+      queue.writeBuffer(ring.commands, 0, ring.commandWords, 0, ring.commandCount);
+    ring.jobCount = 0;
+    ring.commandCount = 0;
+  }
+
+  #newRing(): Ring {
+    return {
+      jobs: this.#device.createBuffer({
+        label: 'lowbit-kv jobs',
+        size: JOBS * JOB_STRIDE,
+        usage: 0x48, // UNIFORM | COPY_DST
+      }),
+      jobWords: new Uint32Array((JOBS * JOB_STRIDE) / 4),
+      commands: this.#commandBuffer(COMMAND_WORDS),
+      commandWords: new Uint32Array(COMMAND_WORDS),
+      jobCount: 0,
+      commandCount: 0,
+    };
+  }
+
+  #commandBuffer(words: number): GPUBuffer {
+    const usage = 0x88; // STORAGE | COPY_DST
+    return this.#device.createBuffer({ label: 'lowbit-kv commands', size: words * 4, usage });
+  }
+
+  #bindGroup(kernel: Kernel, buffers: readonly Bound[]): GPUBindGroup {
+    const { jobs, commands } = this.#ring;
+    const bound = buffers.map(boundPart);
+    const key = [
+      ...[kernel.layout, jobs, commands].map((object) => this.#idOf(object)),
+      ...bound.map(({ buffer, offset }) => `${this.#idOf(buffer)}+${offset}`),
+    ].join();
+    let group = this.#bindGroups.get(key);
+    if (group === undefined) {
+      this.#checked(() => {
+        group = this.#device.createBindGroup({
+          layout: kernel.layout,
+          entries: [
+            { binding: 0, resource: { buffer: jobs, size: JOB_BYTES } },
+            { binding: 1, resource: { buffer: commands } },
+            ...bound.map((resource, i) => ({ binding: i + 2, resource })),
+          ],
+        });
+      });
+      // Buffers of callers come and go.
+      if (this.#bindGroups.size >= MOST_BIND_GROUPS) this.#bindGroups.clear();
+      this.#bindGroups.set(key, group as unknown as GPUBindGroup);
+    }
+    return group as unknown as GPUBindGroup;
+  }
+
+  /** What the device says of `work` is kept for `firstError`. */
+  #checked(work: () => void): void {
+    this.#device.pushErrorScope('validation');
+    this.#device.pushErrorScope('out-of-memory');
+    work();
+    const found = Promise.all([this.#device.popErrorScope(), this.#device.popErrorScope()]);
+    // Scopes of a lost device never say anything; the loss is reported elsewhere.
+    const noted = found.then(
+      (errors) => {
+        this.#error ??= errors.find((error) => error !== null) ?? null;
+      },
+      () => undefined,
+    );
+    this.#lastCheck = this.#lastCheck.then(() => noted);
+  }
+
+  #idOf(object: object): number {
+    let id = this.#ids.get(object);
+    if (id === undefined) {
+      id = this.#nextId++;
+      this.#ids.set(object, id);
+    }
+    return id;
   }
 
   #computePass(): GPUComputePassEncoder {
@@ -181,4 +324,8 @@ export class Recorder {
     this.#encoder ??= this.#device.createCommandEncoder();
     return this.#encoder;
   }
+}
+
+function boundPart(bound: Bound): { readonly buffer: GPUBuffer; readonly offset: number } {
+  return 'buffer' in bound ? bound : { buffer: bound, offset: 0 };
 }

@@ -1,10 +1,10 @@
 /**
  * Executes one attend job: queries, splits, merge. Sequences with many queries run in rounds that bound the partial results.
  */
-import type { AttendSequence, LayerPlan } from '@lowbit-kv/core';
+import type { AttendSequence, LayerPlan, TensorType } from '@lowbit-kv/core';
 import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
-import { LONGEST_X, type Recorder } from '../device/recorder.js';
+import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
 import { SEGMENT_WORDS, segmentsOf } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
@@ -29,11 +29,11 @@ export interface AttendContext {
   readonly key: TensorMemory;
   readonly value: TensorMemory;
   readonly inputs: { readonly buffer: GPUBuffer; readonly key: number; readonly value: number };
-  readonly query: { readonly buffer: GPUBuffer; readonly type: 'f32' | 'f16' | 'bf16' };
+  readonly query: { readonly source: Bound; readonly type: TensorType };
   readonly prepared: GrowingBuffer;
   readonly partials: GrowingBuffer;
-  readonly output: GPUBuffer;
-  readonly logSumExp: GPUBuffer;
+  readonly output: Bound;
+  readonly logSumExp: Bound;
   readonly workgroups: number;
 }
 
@@ -146,7 +146,7 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
   if (!asTheyCame)
     recorder.dispatch({
       kernel: kernels.query,
-      buffers: [key.buffer, query.buffer, prepared],
+      buffers: [key.buffer, query.source, prepared],
       table: round.firstRow,
       entries: ['f32', 'f16', 'bf16'].indexOf(query.type),
       groups: [queries, queryHeads, 1],
@@ -157,7 +157,7 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
       key.buffer,
       value.buffer,
       inputs.buffer,
-      asTheyCame ? query.buffer : prepared,
+      asTheyCame ? query.source : prepared,
       partials,
     ],
     table: round.firstItem,
@@ -248,6 +248,16 @@ function splitTokens(
     bytes += length * queries * queryHeads * kernels.partialWords * 4;
   }
   return Math.max(SHORTEST_SPLIT, Math.ceil(groups / workgroups), Math.ceil(bytes / PARTIAL_BYTES));
+}
+
+/** Bytes that the partial results of so many queries take at most. */
+export function partialBytes(
+  { rows, partialWords }: AttentionKernels,
+  queries: number,
+  queryHeads: number,
+): number {
+  const most = (WORKGROUPS * rows + 2 * queries * queryHeads) * partialWords * 4;
+  return Math.min(2 * PARTIAL_BYTES, most);
 }
 
 /** Runs of segments with about `tokens` tokens each: first segment and count. */

@@ -1,7 +1,17 @@
 /**
- * Buffers that hold the keys and values of a step until it ends: f16, keys then values.
+ * Keys and values of steps until they end (f16, keys then values), and queries of a job.
  */
-import type { HostTensor, Tensor } from '@lowbit-kv/core';
+import {
+  type HostTensor,
+  isHostTensor,
+  LowbitKvError,
+  type Tensor,
+  type TensorType,
+} from '@lowbit-kv/core';
+import type { GpuContext } from '../device/context.js';
+import type { Kernel } from '../device/pipelines.js';
+import { type Bound, LONGEST_X } from '../device/recorder.js';
+import { bytesOf, elementsIn, type GpuLayout, layoutOf } from '../gpu-tensor.js';
 
 export interface StepInput {
   readonly buffer: GPUBuffer;
@@ -10,69 +20,248 @@ export interface StepInput {
   readonly value: number;
 }
 
+export interface ImportKernels {
+  /** To f16, with a flag for what f16 cannot hold. */
+  readonly half: Kernel;
+  /** To f32. */
+  readonly float: Kernel;
+}
+
+/** Where an imported tensor belongs, for the error that names its first bad element. */
+export interface ImportPlace {
+  readonly tensor: 'key' | 'value';
+  readonly layer: number;
+  readonly rows: readonly {
+    readonly sequence: number;
+    readonly position: number;
+    readonly count: number;
+  }[];
+}
+
+interface Flagged extends ImportPlace {
+  readonly flag: number;
+  readonly shape: readonly number[];
+}
+
+const LANES = 64;
+const FLAGS = 4096;
+const NO_FLAG = 0xffffffff;
+const TYPES: readonly TensorType[] = ['f32', 'f16', 'bf16'];
+
 export class InputPool {
-  readonly #device: GPUDevice;
-  readonly #free = new Map<number, GPUBuffer[]>();
+  readonly #context: GpuContext;
+  readonly #kernels: ImportKernels;
+  readonly #checksFinite: boolean;
   readonly #used = new Map<number, GPUBuffer[]>();
   readonly #inputs = new WeakMap<Tensor, StepInput>();
+  readonly #flagged = new Map<number, Flagged[]>();
+  readonly #freeFlags: number[] = [];
+  #flags: GPUBuffer | null = null;
 
-  constructor(device: GPUDevice) {
-    this.#device = device;
+  constructor(context: GpuContext, kernels: ImportKernels, nonFinite: 'error' | 'mask') {
+    this.#context = context;
+    this.#kernels = kernels;
+    this.#checksFinite = nonFinite === 'error';
   }
 
-  /** Uploads the tensors of a step. Writes go through the queue, so a buffer of an earlier step can be used again. */
-  upload(step: number, key: HostTensor, value: HostTensor): StepInput {
+  /** Keys and values of a step in one buffer. Asked twice for the same keys, it answers the same. */
+  stepInput(
+    step: number,
+    key: Tensor,
+    value: Tensor,
+    place: Omit<ImportPlace, 'tensor'>,
+  ): StepInput {
     const known = this.#inputs.get(key);
     if (known !== undefined) return known;
-    const valueHalf = align(key.data.length, 8);
-    const buffer = this.#take(step, (valueHalf + value.data.length) * 2);
-    this.#device.queue.writeBuffer(buffer, 0, padded(key.data as Uint16Array));
-    this.#device.queue.writeBuffer(buffer, valueHalf * 2, padded(value.data as Uint16Array));
+    const valueHalf = align(elementsIn(key.shape), 8);
+    const buffer = this.#context.inputs.take((valueHalf + elementsIn(value.shape)) * 2);
+    this.#keep(step, buffer);
+    this.#put(step, buffer, 0, key, { ...place, tensor: 'key' });
+    this.#put(step, buffer, valueHalf, value, { ...place, tensor: 'value' });
     const input = { buffer, key: 0, value: valueHalf };
     this.#inputs.set(key, input);
     return input;
   }
 
+  /** Queries where shaders can read them densely; `done` once the job is recorded. */
+  queryInput(query: Tensor): {
+    readonly source: Bound;
+    readonly type: TensorType;
+    readonly done: () => void;
+  } {
+    const { inputs, recorder, device } = this.#context;
+    if (!isHostTensor(query)) {
+      const layout = layoutOf(query);
+      const offset = layout.offset * bytesOf(query.type);
+      const bindable = offset % device.limits.minStorageBufferOffsetAlignment === 0;
+      if (layout.dense && bindable)
+        return {
+          source: { buffer: layout.buffer, offset },
+          type: query.type,
+          done: () => undefined,
+        };
+    }
+    const type = isHostTensor(query) ? query.type : 'f32';
+    const buffer = inputs.take(elementsIn(query.shape) * bytesOf(type));
+    if (isHostTensor(query)) this.#write(buffer, 0, query);
+    else this.#take(query, buffer, 0, this.#kernels.float, NO_FLAG);
+    return {
+      source: buffer,
+      type,
+      done: () => recorder.whenSubmitted(() => inputs.give(buffer)),
+    };
+  }
+
+  /** Throws NON_FINITE when a tensor of the step holds what f16 cannot. */
+  async checkFinite(step: number): Promise<void> {
+    const flagged = this.#flagged.get(step);
+    if (flagged === undefined || this.#flags === null) return;
+    if (this.#context.recorder.waitsForCaller) {
+      throw new LowbitKvError('STEP_STATE', {
+        message:
+          'keys and values in buffers are checked when their work has run, and it was not submitted yet',
+        value: 'commit before Recording.submitted()',
+        valid: 'commit after the encoder is submitted',
+        next: "Submit the encoder, call submitted() of the recording, then commit; or create the cache with nonFinite: 'mask'.",
+      });
+    }
+    const bytes = await this.#context.read(this.#flags, [{ offset: 0, size: FLAGS * 4 }]);
+    const first = new Uint32Array(bytes.buffer, bytes.byteOffset, FLAGS);
+    for (const entry of flagged) {
+      const element = first[entry.flag] as number;
+      if (element !== NO_FLAG) throw nonFinite(entry, element);
+    }
+  }
+
   /** The step is over. */
   release(step: number): void {
-    for (const buffer of this.#used.get(step) ?? []) this.#list(buffer.size).push(buffer);
+    const buffers = this.#used.get(step) ?? [];
+    const flagged = this.#flagged.get(step) ?? [];
     this.#used.delete(step);
+    this.#flagged.delete(step);
+    if (buffers.length === 0 && flagged.length === 0) return;
+    const { recorder, inputs, device } = this.#context;
+    recorder.whenSubmitted(() => {
+      for (const buffer of buffers) inputs.give(buffer);
+      for (const { flag } of flagged) {
+        if (this.#flags === null) return;
+        device.queue.writeBuffer(this.#flags, flag * 4, new Uint32Array([NO_FLAG]));
+        this.#freeFlags.push(flag);
+      }
+    });
   }
 
   dispose(): void {
-    for (const buffers of [...this.#free.values(), ...this.#used.values()])
-      for (const buffer of buffers) buffer.destroy();
-    this.#free.clear();
-    this.#used.clear();
+    for (const step of [...this.#used.keys(), ...this.#flagged.keys()]) this.release(step);
+    this.#flags?.destroy();
+    this.#flags = null;
   }
 
-  #take(step: number, bytes: number): GPUBuffer {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(256, bytes)));
-    const buffer =
-      this.#list(size).pop() ??
-      this.#device.createBuffer({ label: 'lowbit-kv input', size, usage: 0x88 });
+  #put(step: number, buffer: GPUBuffer, half: number, tensor: Tensor, place: ImportPlace): void {
+    if (isHostTensor(tensor)) {
+      this.#write(buffer, half * 2, tensor);
+      return;
+    }
+    let flag = NO_FLAG;
+    if (this.#checksFinite) {
+      flag = this.#flag();
+      const flagged = this.#flagged.get(step) ?? [];
+      flagged.push({ ...place, flag, shape: tensor.shape });
+      this.#flagged.set(step, flagged);
+    }
+    this.#take(tensor, buffer, half / 2, this.#kernels.half, flag);
+  }
+
+  #write(buffer: GPUBuffer, byte: number, { data }: HostTensor): void {
+    this.#context.device.queue.writeBuffer(buffer, byte, wholeWords(data));
+  }
+
+  #take(tensor: Tensor, buffer: GPUBuffer, word: number, kernel: Kernel, flag: number): void {
+    const { recorder, nothing } = this.#context;
+    const layout: GpuLayout = layoutOf(tensor);
+    const [, heads = 1, dim = 1] = tensor.shape;
+    const elements = elementsIn(tensor.shape);
+    const words = kernel === this.#kernels.float ? elements : Math.ceil(elements / 2);
+    const groups = Math.ceil(words / LANES);
+    recorder.reserve(1, 11);
+    recorder.dispatch({
+      kernel,
+      buffers: [layout.buffer, buffer, flag === NO_FLAG ? nothing : (this.#flags as GPUBuffer)],
+      table: recorder.table([
+        layout.offset,
+        word,
+        heads,
+        dim,
+        TYPES.indexOf(tensor.type),
+        elements,
+        Math.max(1, layout.tokensPerBatch),
+        layout.batchStride,
+        layout.tokenStride,
+        layout.headStride,
+        flag,
+      ]),
+      groups: [Math.min(LONGEST_X, groups), 1, Math.ceil(groups / LONGEST_X)],
+    });
+  }
+
+  #flag(): number {
+    if (this.#flags === null) {
+      this.#flags = this.#context.device.createBuffer({
+        label: 'lowbit-kv flags',
+        size: FLAGS * 4,
+        usage: 0x8c, // STORAGE | COPY_SRC | COPY_DST
+      });
+      this.#context.device.queue.writeBuffer(this.#flags, 0, new Uint32Array(FLAGS).fill(NO_FLAG));
+      for (let flag = FLAGS - 1; flag >= 0; flag--) this.#freeFlags.push(flag);
+    }
+    const flag = this.#freeFlags.pop();
+    if (flag !== undefined) return flag;
+    throw new LowbitKvError('STEP_STATE', {
+      message: 'too many tensors wait to be checked for non-finite values',
+      value: FLAGS,
+      valid: `${FLAGS / 2} layers of open steps`,
+      next: 'Commit or abandon steps before new ones are opened.',
+    });
+  }
+
+  #keep(step: number, buffer: GPUBuffer): void {
     const used = this.#used.get(step) ?? [];
     used.push(buffer);
     this.#used.set(step, used);
-    return buffer;
-  }
-
-  #list(size: number): GPUBuffer[] {
-    let list = this.#free.get(size);
-    if (list === undefined) {
-      list = [];
-      this.#free.set(size, list);
-    }
-    return list;
   }
 }
 
+function nonFinite({ tensor, layer, rows, shape }: Flagged, element: number): LowbitKvError {
+  const [, heads = 1, dim = 1] = shape;
+  let row = Math.floor(element / (heads * dim));
+  const run = rows.find(({ count }) => {
+    if (row < count) return true;
+    row -= count;
+    return false;
+  });
+  return new LowbitKvError('NON_FINITE', {
+    message: 'a value is not finite in f16',
+    value: `element ${element}`,
+    valid: 'finite numbers up to 65504 in magnitude',
+    next: "Look for an overflow upstream; nonFinite: 'mask' stores the rest and leaves this value undefined.",
+    where: {
+      tensor,
+      layer,
+      sequence: run?.sequence ?? 0,
+      head: Math.floor(element / dim) % heads,
+      token: (run?.position ?? 0) + row,
+      channel: element % dim,
+    },
+  });
+}
+
 /** The queue writes multiples of four bytes. */
-function padded(halves: Uint16Array): Uint16Array {
-  if (halves.length % 2 === 0) return halves;
-  const result = new Uint16Array(halves.length + 1);
-  result.set(halves);
-  return result;
+function wholeWords(data: HostTensor['data']): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
+  if (bytes.length % 4 === 0) return bytes;
+  const padded = new Uint8Array(align(bytes.length, 4));
+  padded.set(bytes);
+  return padded;
 }
 
 function align(value: number, multiple: number): number {

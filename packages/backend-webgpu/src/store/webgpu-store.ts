@@ -6,29 +6,30 @@ import {
   type AttendJob,
   type AttentionResult,
   type BlockStore,
-  type DeviceTensor,
   f32Tensor,
   type HostTensor,
   type LayerPlan,
   LowbitKvError,
   type PageRequest,
   type Plan,
-  requireHostTensor,
   type StoreOptions,
+  type Tensor,
   type TensorPlan,
 } from '@lowbit-kv/core';
-import { GrowingBuffer } from '../device/growing-buffer.js';
+import type { GpuContext } from '../device/context.js';
+import { checkLimits } from '../device/limits.js';
 import type { Kernel, Pipelines } from '../device/pipelines.js';
-import { readBuffer } from '../device/read-buffer.js';
-import { Recorder } from '../device/recorder.js';
+import type { Bound } from '../device/recorder.js';
+import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
 import { attentionPrograms, orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
 import type { CodeOrder } from '../shaders/code-order.js';
+import { importPrograms } from '../shaders/import-programs.js';
 import type { Program } from '../shaders/programs.js';
-import { type TensorNumbers, tensorNumbers } from '../shaders/tensor-numbers.js';
+import { tensorNumbers } from '../shaders/tensor-numbers.js';
 import { type TensorPrograms, tensorPrograms } from '../shaders/tensor-programs.js';
 import { appendTensor, type TensorKernels } from './append.js';
 import { type AttentionKernels, attend, WORKGROUPS } from './attend.js';
-import { InputPool } from './input-pool.js';
+import { type ImportKernels, InputPool } from './input-pool.js';
 import { toCanonical, toReduction } from './page-order.js';
 import { TensorMemory } from './tensor-memory.js';
 
@@ -43,73 +44,88 @@ interface Layer {
   readonly kernels: LayerKernels;
 }
 
-type LayerNumbers = Readonly<Record<'key' | 'value', TensorNumbers>>;
-
-interface LayerKernels {
+export interface LayerKernels {
   readonly key: TensorKernels;
   readonly value: TensorKernels;
   readonly attention: AttentionKernels;
 }
 
 export class WebGpuStore implements BlockStore {
-  readonly #device: GPUDevice;
-  readonly #recorder: Recorder;
+  readonly #context: GpuContext;
   readonly #inputs: InputPool;
   readonly #layers: Layer[];
-  readonly #scratch: GPUBuffer;
-  readonly #prepared: GrowingBuffer;
-  readonly #partials: GrowingBuffer;
-  readonly #nothing: GPUBuffer;
+  readonly #scratchBytes: number;
+  /** Buffers of results that somebody may still use. */
+  readonly #results = new Set<GPUBuffer>();
   #disposed = false;
 
-  private constructor(device: GPUDevice, layers: Layer[], scratchBytes: number) {
-    this.#device = device;
+  private constructor(
+    context: GpuContext,
+    layers: Layer[],
+    inputs: InputPool,
+    scratchBytes: number,
+  ) {
+    this.#context = context;
     this.#layers = layers;
-    this.#recorder = new Recorder(device);
-    this.#inputs = new InputPool(device);
-    this.#scratch = device.createBuffer({
-      label: 'lowbit-kv scratch',
-      size: scratchBytes,
-      usage: 0x80,
-    });
-    this.#nothing = device.createBuffer({ label: 'lowbit-kv no input', size: 16, usage: 0x80 });
-    this.#prepared = new GrowingBuffer(device, this.#recorder, 'lowbit-kv queries');
-    this.#partials = new GrowingBuffer(device, this.#recorder, 'lowbit-kv partial results');
+    this.#inputs = inputs;
+    this.#scratchBytes = scratchBytes;
   }
 
   static async create(
-    device: GPUDevice,
-    pipelines: Pipelines,
+    context: GpuContext,
     shaders: ShaderOptions,
     plan: Plan,
     options: StoreOptions,
   ): Promise<WebGpuStore> {
-    const numbers = plan.layers.map(({ key, value }) => ({
-      key: tensorNumbers(key),
-      value: tensorNumbers(value),
-    }));
-    const kernels = await Promise.all(
-      plan.layers.map((layer, i) =>
-        layerKernels(pipelines, shaders, layer, numbers[i] as LayerNumbers),
-      ),
-    );
-    const layers = plan.layers.map((layer, i): Layer => {
+    const { device, pipelines } = context;
+    context.check();
+    checkLimits(device, plan, options);
+    const [kernels, imports] = await Promise.all([
+      planKernels(pipelines, shaders, plan),
+      importKernels(pipelines),
+    ]);
+    context.check();
+    const layers: Layer[] = [];
+    device.pushErrorScope('validation');
+    device.pushErrorScope('out-of-memory');
+    for (const [i, layer] of plan.layers.entries()) {
       const memory = (tensor: TensorPlan) =>
         new TensorMemory(
           device,
           tensor,
           options.pages[tensor.class] ?? { packed: 0, window: 0, statistics: 0 },
-          (numbers[i] as LayerNumbers)[tensor.tensor].words,
+          tensorNumbers(tensor).words,
         );
-      return {
+      layers.push({
         plan: layer,
         key: memory(layer.key),
         value: memory(layer.value),
         order: orderOf(layer, shaders),
         kernels: kernels[i] as LayerKernels,
-      };
-    });
-    return new WebGpuStore(device, layers, scratchBytes(plan));
+      });
+    }
+    const [memory, validation] = await Promise.all([
+      device.popErrorScope(),
+      device.popErrorScope(),
+    ]);
+    const error = memory ?? validation;
+    if (error !== null) {
+      for (const { key, value } of layers) {
+        key.buffer.destroy();
+        value.buffer.destroy();
+      }
+      throw new LowbitKvError('BACKEND_FAILED', {
+        message:
+          memory === null
+            ? 'the GPU refused the pages of the cache'
+            : 'the GPU has too little memory for the pages of the cache',
+        value: error.message,
+        valid: 'a capacity whose pages fit beside everything else on the GPU',
+        next: 'Create the cache with a smaller capacity, or free other buffers first.',
+      });
+    }
+    const inputs = new InputPool(context, imports, options.nonFinite);
+    return new WebGpuStore(context, layers, inputs, scratchBytes(plan));
   }
 
   get allocatedBytes(): number {
@@ -118,16 +134,19 @@ export class WebGpuStore implements BlockStore {
 
   append(job: AppendJob): void {
     const layer = this.#layer(job.layer);
-    const [key, value] = [requireHostTensor(job.key), requireHostTensor(job.value)];
-    const input = this.#inputs.upload(job.step, key, value);
+    const { recorder, scratch } = this.#context;
+    const input = this.#inputs.stepInput(job.step, job.key, job.value, {
+      layer: layer.plan.layer,
+      rows: job.rows,
+    });
     for (const tensor of ['key', 'value'] as const) {
       appendTensor(
         {
-          recorder: this.#recorder,
+          recorder,
           kernels: layer.kernels[tensor],
           memory: layer[tensor],
           order: layer.order,
-          scratch: this.#scratch,
+          scratch: scratch.atLeast(this.#scratchBytes),
           inputs: input.buffer,
           inputHalf: input[tensor],
         },
@@ -138,66 +157,63 @@ export class WebGpuStore implements BlockStore {
 
   attend(job: AttendJob): AttentionResult {
     const layer = this.#layer(job.layer);
+    const { recorder, nothing, prepared, partials } = this.#context;
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
-    const query = requireHostTensor(job.query);
-    const queries = query.shape[0] as number;
-    const output = this.#resultBuffer(queries * queryHeads * valueHeadDim);
-    const logSumExp = this.#resultBuffer(queries * queryHeads);
+    const queries = job.query.shape[0] as number;
+    const output = this.#target(job.into?.output, [queries, queryHeads, valueHeadDim]);
+    const sums = this.#target(job.into?.logSumExp, [queries, queryHeads]);
     const inputs =
       job.input === undefined
-        ? { buffer: this.#nothing, key: 0, value: 0 }
-        : this.#inputs.upload(
-            job.step ?? -1,
-            requireHostTensor(job.input.key),
-            requireHostTensor(job.input.value),
-          );
-    const queryBuffer = this.#upload(query);
+        ? { buffer: nothing, key: 0, value: 0 }
+        : this.#inputs.stepInput(job.step ?? -1, job.input.key, job.input.value, {
+            layer: layer.plan.layer,
+            rows: [],
+          });
+    const query = this.#inputs.queryInput(job.query);
     attend(
       {
         plan: layer.plan,
-        recorder: this.#recorder,
+        recorder,
         kernels: layer.kernels.attention,
         key: layer.key,
         value: layer.value,
         inputs,
-        query: { buffer: queryBuffer, type: query.type },
-        prepared: this.#prepared,
-        partials: this.#partials,
-        output,
-        logSumExp,
+        query,
+        prepared,
+        partials,
+        output: output.bound,
+        logSumExp: sums.bound,
         workgroups: WORKGROUPS,
       },
       job.sequences.filter((sequence) => sequence.queries > 0),
     );
-    this.#recorder.submit();
-    for (const buffer of [queryBuffer, output, logSumExp]) this.#recorder.release(buffer);
-    queryBuffer.destroy();
-    return this.#result(
-      { buffer: output, shape: [queries, queryHeads, valueHeadDim] },
-      job.logSumExp ? { buffer: logSumExp, shape: [queries, queryHeads] } : undefined,
-    );
+    query.done();
+    recorder.submit();
+    if (job.logSumExp) return this.#result(output, sums);
+    this.#release(sums);
+    return this.#result(output, undefined);
   }
 
   async settle(step: number): Promise<void> {
-    this.#recorder.submit();
+    this.#context.recorder.submit();
+    await this.#context.checkErrors();
+    await this.#inputs.checkFinite(step);
     this.#inputs.release(step);
-    await this.#device.queue.onSubmittedWorkDone();
   }
 
   forget(step: number): void {
-    this.#recorder.submit();
+    this.#context.recorder.submit();
     this.#inputs.release(step);
   }
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
     const layer = this.#layer(request.layer);
     const memory = layer[request.tensor];
-    this.#recorder.submit();
     const ranges = request.pages.map((page) => ({
       offset: memory.byteOf(request.kind, page),
       size: memory.sizeOf(request.kind),
     }));
-    const bytes = await readBuffer(this.#device, memory.buffer, ranges);
+    const bytes = await this.#context.read(memory.buffer, ranges);
     if (request.kind === 'packed' && layer.order === 'reduction')
       for (const page of pagesOf(bytes, memory)) toCanonical(memory.plan, page);
     return bytes;
@@ -206,73 +222,99 @@ export class WebGpuStore implements BlockStore {
   async writePages(request: PageRequest, bytes: Uint8Array): Promise<void> {
     const layer = this.#layer(request.layer);
     const memory = layer[request.tensor];
-    this.#recorder.submit();
+    this.#context.recorder.submit();
     const size = memory.sizeOf(request.kind);
     for (const [i, page] of request.pages.entries()) {
       const part = bytes.slice(i * size, (i + 1) * size);
       if (request.kind === 'packed' && layer.order === 'reduction') toReduction(memory.plan, part);
-      this.#device.queue.writeBuffer(memory.buffer, memory.byteOf(request.kind, page), part);
+      this.#context.device.queue.writeBuffer(
+        memory.buffer,
+        memory.byteOf(request.kind, page),
+        part,
+      );
     }
   }
 
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    for (const { key, value } of this.#layers) {
-      key.buffer.destroy();
-      value.buffer.destroy();
-    }
-    this.#layers.length = 0;
-    for (const part of [this.#inputs, this.#prepared, this.#partials, this.#recorder])
-      part.dispose();
-    this.#scratch.destroy();
-    this.#nothing.destroy();
+    const { recorder } = this.#context;
+    const layers = this.#layers.splice(0);
+    this.#inputs.dispose();
+    recorder.whenSubmitted(() => {
+      const pages = layers.flatMap(({ key, value }) => [key.buffer, value.buffer]);
+      for (const buffer of [...pages, ...this.#results]) {
+        recorder.release(buffer);
+        buffer.destroy();
+      }
+      this.#results.clear();
+    });
   }
 
-  #result(
-    output: { readonly buffer: GPUBuffer; readonly shape: readonly number[] },
-    logSumExp: { readonly buffer: GPUBuffer; readonly shape: readonly number[] } | undefined,
-  ): AttentionResult {
-    const tensor = ({ buffer, shape }: typeof output): DeviceTensor => ({
-      type: 'f32',
-      shape,
-      device: 'webgpu',
-      handle: buffer,
-    });
-    const host = async ({ buffer, shape }: typeof output): Promise<HostTensor> => {
-      const count = shape.reduce((product, size) => product * size, 1);
-      const bytes = await readBuffer(this.#device, buffer, [{ offset: 0, size: count * 4 }]);
-      return f32Tensor(new Float32Array(bytes.buffer, 0, count), shape);
+  /** A buffer of the caller, or one of the pool. */
+  #target(into: Tensor | undefined, shape: readonly number[]): Target {
+    if (into === undefined) {
+      const buffer = this.#context.results.take(Math.max(4, elementsIn(shape) * 4));
+      this.#results.add(buffer);
+      return { shape, buffer, bound: buffer, offset: 0, tensor: undefined };
+    }
+    const { buffer, offset, dense } = layoutOf(into);
+    const { minStorageBufferOffsetAlignment } = this.#context.device.limits;
+    const byte = offset * 4;
+    if (into.type !== 'f32' || !dense || byte % minStorageBufferOffsetAlignment !== 0) {
+      throw new LowbitKvError('TENSOR_INVALID', {
+        message: 'attention cannot write to this tensor',
+        value: { type: into.type, offset, dense },
+        valid: `f32, dense, beginning at a multiple of ${minStorageBufferOffsetAlignment} bytes`,
+        next: 'Give a tensor of its own for the output, and convert or copy it afterwards.',
+      });
+    }
+    return { shape, buffer, bound: { buffer, offset: byte }, offset: byte, tensor: into };
+  }
+
+  /** Its buffer goes back to the pool, unless it is the caller's. */
+  #release({ buffer, tensor }: Target): void {
+    if (tensor !== undefined || !this.#results.delete(buffer)) return;
+    const { recorder, results } = this.#context;
+    recorder.whenSubmitted(() => results.give(buffer));
+  }
+
+  #result(output: Target, logSumExp: Target | undefined): AttentionResult {
+    // A buffer whose handle was asked for is somebody's: it is not used again before the cache is disposed.
+    const taken = new Set<Target>();
+    const targets = logSumExp === undefined ? [output] : [output, logSumExp];
+    const tensor = (target: Target): Tensor =>
+      target.tensor ?? {
+        type: 'f32',
+        shape: target.shape,
+        device: 'webgpu',
+        get handle() {
+          taken.add(target);
+          return gpuTensor(target.buffer, { type: 'f32', shape: target.shape }).handle;
+        },
+      };
+    let reading: ReturnType<AttentionResult['read']> | undefined;
+    const read = async () => {
+      const host = await Promise.all(targets.map((target) => this.#read(target)));
+      await this.#context.checkErrors();
+      for (const target of targets) if (!taken.has(target)) this.#release(target);
+      return { output: host[0] as HostTensor, logSumExp: host[1] };
     };
     return {
       output: tensor(output),
       logSumExp: logSumExp && tensor(logSumExp),
-      read: async () => ({
-        output: await host(output),
-        logSumExp: logSumExp && (await host(logSumExp)),
-      }),
+      // Once: the buffers may hold another result afterwards.
+      read: () => {
+        reading ??= read();
+        return reading;
+      },
     };
   }
 
-  #resultBuffer(words: number): GPUBuffer {
-    const size = Math.max(16, words * 4);
-    return this.#device.createBuffer({ label: 'lowbit-kv result', size, usage: 0x8c });
-  }
-
-  #upload(tensor: HostTensor): GPUBuffer {
-    const bytes = tensor.data.byteLength;
-    const size = Math.max(16, Math.ceil(bytes / 4) * 4);
-    const buffer = this.#device.createBuffer({
-      label: 'lowbit-kv query',
-      size,
-      usage: 0x80,
-      mappedAtCreation: true,
-    });
-    new Uint8Array(buffer.getMappedRange()).set(
-      new Uint8Array(tensor.data.buffer, tensor.data.byteOffset, bytes),
-    );
-    buffer.unmap();
-    return buffer;
+  async #read({ buffer, offset, shape }: Target): Promise<HostTensor> {
+    const count = elementsIn(shape);
+    const bytes = await this.#context.read(buffer, [{ offset, size: count * 4 }]);
+    return f32Tensor(new Float32Array(bytes.buffer, 0, count), shape);
   }
 
   #layer(layer: number): Layer {
@@ -285,8 +327,20 @@ export class WebGpuStore implements BlockStore {
         next: 'Create a new cache.',
       });
     }
+    this.#context.check();
     return found;
   }
+}
+
+/** Where a result goes. */
+interface Target {
+  readonly shape: readonly number[];
+  readonly buffer: GPUBuffer;
+  readonly bound: Bound;
+  /** First byte. */
+  readonly offset: number;
+  /** Set when the caller gave it. */
+  readonly tensor: Tensor | undefined;
 }
 
 /** Views of the packed pages in an array. */
@@ -296,7 +350,7 @@ function* pagesOf(bytes: Uint8Array, memory: TensorMemory): Generator<Uint8Array
 }
 
 /** Rows of a whole block of the widest tensor, or of all the tokens a statistic is taken from. */
-function scratchBytes(plan: Plan): number {
+export function scratchBytes(plan: Plan): number {
   let bytes = SCRATCH_BYTES;
   for (const { key, value } of plan.layers) {
     for (const tensor of [key, value]) {
@@ -310,12 +364,26 @@ function scratchBytes(plan: Plan): number {
   return bytes;
 }
 
+/** All kernels of a plan, made once per text. */
+export async function planKernels(
+  pipelines: Pipelines,
+  shaders: ShaderOptions,
+  plan: Plan,
+): Promise<LayerKernels[]> {
+  return Promise.all(plan.layers.map((layer) => layerKernels(pipelines, shaders, layer)));
+}
+
+export async function importKernels(pipelines: Pipelines): Promise<ImportKernels> {
+  const { half, float } = importPrograms();
+  return { half: await pipelines.kernel(half), float: await pipelines.kernel(float) };
+}
+
 async function layerKernels(
   pipelines: Pipelines,
   shaders: ShaderOptions,
   layer: LayerPlan,
-  numbers: LayerNumbers,
 ): Promise<LayerKernels> {
+  const numbers = { key: tensorNumbers(layer.key), value: tensorNumbers(layer.value) };
   const order = orderOf(layer, shaders);
   const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
   const programs = attentionPrograms(layer, numbers, shaders);

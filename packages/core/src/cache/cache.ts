@@ -18,6 +18,7 @@ import {
   type AttendOptions,
   attendSequences,
   checkedJobs,
+  checkTarget,
   layerOf,
   Step,
   type StepEntry,
@@ -128,10 +129,12 @@ export class Cache {
         options.queries,
       ),
     );
+    checkTarget(query, modelLayer, options.into);
     return attendUnits(this.#host.store, modelLayer, query, (unit) => ({
       step: null,
       sequences: jobs.get(unit) as AttendSequence[],
       logSumExp: options.logSumExp ?? false,
+      ...(options.into === undefined ? {} : { into: options.into }),
     }));
   }
 

@@ -3,6 +3,7 @@
  */
 import type {
   AttendSequence,
+  AttendTarget,
   AttentionResult,
   BlockStore,
   PageKind,
@@ -31,6 +32,8 @@ export interface AttendOptions {
   readonly logSumExp?: boolean;
   /** Queries per sequence, aligned to its end. Default: the new tokens of each (outside a step: 1 each). */
   readonly queries?: readonly number[];
+  /** Device tensors that results are written to, f32 of the shapes of the result; the caller's, and not read back unless asked. */
+  readonly into?: AttendTarget;
 }
 
 /** What a step needs of its cache. */
@@ -199,6 +202,7 @@ export class Step {
       );
     const jobs = checkedJobs(query, modelLayer, sequencesOf);
     try {
+      checkTarget(query, modelLayer, options.into);
       return attendUnits(this.#host.store, modelLayer, query, (unit) => {
         const input = inputs?.get(unit);
         return {
@@ -206,6 +210,7 @@ export class Step {
           ...(input === undefined ? {} : { input }),
           sequences: jobs.get(unit) as AttendSequence[],
           logSumExp: options.logSumExp ?? false,
+          ...(options.into === undefined ? {} : { into: options.into }),
         };
       });
     } catch (error) {
@@ -307,7 +312,7 @@ export function layerOf(layers: readonly ModelLayer[], layer: number): ModelLaye
   });
 }
 
-export const ATTEND_OPTIONS = ['logSumExp', 'queries'] as const;
+export const ATTEND_OPTIONS = ['logSumExp', 'queries', 'into'] as const;
 
 /** Adds query offsets; checks the counts. */
 export function attendSequences(
@@ -355,6 +360,32 @@ export function checkedJobs(
   }
   checkTensor('query', query, [total, geometry.queryHeads, geometry.keyHeadDim], layer);
   return jobs;
+}
+
+/** Throws TENSOR_INVALID for targets of other shapes, PLAN_REFUSED where outputs are put together on the host. */
+export function checkTarget(
+  query: Tensor,
+  { layer, geometry, units }: ModelLayer,
+  into: AttendTarget | undefined,
+): void {
+  if (into === undefined) return;
+  const [queries = 0] = query.shape;
+  checkTensor(
+    'into.output',
+    into.output,
+    [queries, geometry.queryHeads, geometry.valueHeadDim],
+    layer,
+  );
+  if (into.logSumExp !== undefined)
+    checkTensor('into.logSumExp', into.logSumExp, [queries, geometry.queryHeads], layer);
+  if (units.length === 1) return;
+  throw new LowbitKvError('PLAN_REFUSED', {
+    message: 'outputs of a layer with overrides of single heads are put together on the host',
+    value: 'into',
+    valid: 'attention without `into`',
+    next: 'Leave `into` out and read the result, or override whole layers.',
+    where: { layer },
+  });
 }
 
 /** A sliding window evicts what the next query cannot see; queries further back may see more than is left. */

@@ -22,7 +22,7 @@ import { measureStatistics } from '../law/statistics.js';
 import { unexecutedFeatures } from '../law/support.js';
 import { Transforms } from '../law/transforms.js';
 import type { LayerPlan, Plan, TensorPlan } from '../plan/plan.js';
-import { f32Tensor, requireHostTensor, type Tensor, toF32 } from '../tensor.js';
+import { f32Tensor, refuseTarget, requireHostTensor, type Tensor, toF32 } from '../tensor.js';
 import { HostPages } from './host-pages.js';
 import { TileDecoder } from './tile-decoder.js';
 
@@ -114,6 +114,7 @@ class ReferenceStore implements BlockStore {
   }
 
   attend(job: AttendJob): AttentionResult {
+    refuseTarget(job.into);
     const layer = this.#layer(job.layer);
     const { geometry } = layer.plan;
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
