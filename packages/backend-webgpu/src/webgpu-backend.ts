@@ -8,13 +8,8 @@ import type { Recording } from './device/recorder.js';
 import { refusals } from './refusals.js';
 import type { Precision, ShaderOptions } from './shaders/attention-programs.js';
 import { partialBytes } from './store/attend.js';
-import {
-  importKernels,
-  type LayerKernels,
-  planKernels,
-  scratchBytes,
-  WebGpuStore,
-} from './store/webgpu-store.js';
+import { importKernels, type LayerKernels, planKernels } from './store/kernels.js';
+import { scratchBytes, WebGpuStore } from './store/webgpu-store.js';
 
 export interface WebGpuBackendOptions {
   readonly device: GPUDevice;

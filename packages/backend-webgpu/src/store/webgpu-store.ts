@@ -18,18 +18,15 @@ import {
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
 import { checkLimits } from '../device/limits.js';
-import type { Kernel, Pipelines } from '../device/pipelines.js';
 import type { Bound } from '../device/recorder.js';
 import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
-import { attentionPrograms, orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
+import { orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
 import type { CodeOrder } from '../shaders/code-order.js';
-import { importPrograms } from '../shaders/import-programs.js';
-import type { Program } from '../shaders/programs.js';
 import { tensorNumbers } from '../shaders/tensor-numbers.js';
-import { type TensorPrograms, tensorPrograms } from '../shaders/tensor-programs.js';
-import { appendTensor, type TensorKernels } from './append.js';
-import { type AttentionKernels, attend, WORKGROUPS } from './attend.js';
-import { type ImportKernels, InputPool } from './input-pool.js';
+import { appendTensor } from './append.js';
+import { attend, WORKGROUPS } from './attend.js';
+import { InputPool } from './input-pool.js';
+import { importKernels, type LayerKernels, planKernels } from './kernels.js';
 import { toCanonical, toReduction } from './page-order.js';
 import { TensorMemory } from './tensor-memory.js';
 
@@ -42,12 +39,6 @@ interface Layer {
   readonly value: TensorMemory;
   readonly order: CodeOrder;
   readonly kernels: LayerKernels;
-}
-
-export interface LayerKernels {
-  readonly key: TensorKernels;
-  readonly value: TensorKernels;
-  readonly attention: AttentionKernels;
 }
 
 export class WebGpuStore implements BlockStore {
@@ -362,60 +353,4 @@ export function scratchBytes(plan: Plan): number {
     }
   }
   return bytes;
-}
-
-/** All kernels of a plan, made once per text. */
-export async function planKernels(
-  pipelines: Pipelines,
-  shaders: ShaderOptions,
-  plan: Plan,
-): Promise<LayerKernels[]> {
-  return Promise.all(plan.layers.map((layer) => layerKernels(pipelines, shaders, layer)));
-}
-
-export async function importKernels(pipelines: Pipelines): Promise<ImportKernels> {
-  const { half, float } = importPrograms();
-  return { half: await pipelines.kernel(half), float: await pipelines.kernel(float) };
-}
-
-async function layerKernels(
-  pipelines: Pipelines,
-  shaders: ShaderOptions,
-  layer: LayerPlan,
-): Promise<LayerKernels> {
-  const numbers = { key: tensorNumbers(layer.key), value: tensorNumbers(layer.value) };
-  const order = orderOf(layer, shaders);
-  const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
-  const programs = attentionPrograms(layer, numbers, shaders);
-  const [key, value, query, attendKernel, merge] = await Promise.all([
-    tensorKernels(pipelines, tensorPrograms(layer.key, numbers.key, order)),
-    tensorKernels(pipelines, tensorPrograms(layer.value, numbers.value, order)),
-    kernel(programs.query),
-    kernel(programs.attend),
-    kernel(programs.merge),
-  ]);
-  return { key, value, attention: { ...programs, query, attend: attendKernel, merge } };
-}
-
-async function tensorKernels(
-  pipelines: Pipelines,
-  programs: TensorPrograms,
-): Promise<TensorKernels> {
-  const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
-  const { write, copy, pack } = programs;
-  return {
-    write: await kernel(write),
-    copy: await kernel(copy),
-    pack: pack && {
-      gather: await kernel(pack.gather),
-      parameters: pack.parameters && (await kernel(pack.parameters)),
-      codes: await kernel(pack.codes),
-      statistics: await Promise.all(
-        pack.statistics.map(async ({ gather, measure }) => ({
-          gather: await kernel(gather),
-          measure: await kernel(measure),
-        })),
-      ),
-    },
-  };
 }
