@@ -67,10 +67,7 @@ export function webgpuBackend({
     specVersion: 1,
     id: 'webgpu',
     device,
-    async probe() {
-      const { vendor, architecture, description } = device.adapterInfo;
-      return { ok: true, device: [vendor, architecture, description].filter(Boolean).join(' ') };
-    },
+    probe: async () => ({ ok: true, device: describeDevice(device, shaders) }),
     supports: supportOf,
     createStore: (plan, options) => WebGpuStore.create(context(), shaders, plan, options),
     record: (encoder, work) => context().recorder.record(encoder, work),
@@ -79,6 +76,18 @@ export function webgpuBackend({
       shared?.dispose();
     },
   };
+}
+
+/** Adapter, driver, and what of it decides which shaders run. */
+function describeDevice({ adapterInfo, limits }: GPUDevice, shaders: ShaderOptions): string {
+  const { vendor, architecture, description, subgroupMinSize, subgroupMaxSize } = adapterInfo;
+  const gibibytes = Math.min(limits.maxBufferSize, limits.maxStorageBufferBindingSize) / 2 ** 30;
+  return [
+    [vendor, architecture, description].filter(Boolean).join(' ') || 'unnamed adapter',
+    `subgroups of ${subgroupMinSize} to ${subgroupMaxSize}${shaders.subgroupsOf32 ? '' : ', not used'}`,
+    `integer dot products ${shaders.integerDots ? 'used' : 'missing'}`,
+    `tensors of a layer up to ${gibibytes.toFixed(2)} GiB`,
+  ].join('; ');
 }
 
 async function warmUp(

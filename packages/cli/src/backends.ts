@@ -3,10 +3,19 @@
  */
 import type { Backend } from '@lowbit-kv/core';
 
-/** What to register so that backend `id` exists. */
+/** Values of `--backend`. */
+export const BACKENDS = ['reference', 'onnx', 'webgpu'] as const;
+
+/** What to register so that backend `id` exists. Throws PEER_MISSING or BACKEND_UNAVAILABLE. */
 export async function createBackends(id: string): Promise<Backend[]> {
-  if (id !== 'onnx') return [];
-  const { onnxBackend } = await import('@lowbit-kv/backend-onnx');
-  // Steps of one token are too short for threads, which burn a core waiting; a second process uses that core better.
-  return [onnxBackend({ intraOpNumThreads: 1 })];
+  if (id === 'onnx') {
+    const { onnxBackend } = await import('@lowbit-kv/backend-onnx');
+    // Steps of one token are too short for threads, which burn a core waiting; a second process uses that core better.
+    return [onnxBackend({ intraOpNumThreads: 1 })];
+  }
+  if (id === 'webgpu') {
+    const { openNodeGpu } = await import('@lowbit-kv/backend-webgpu/node');
+    return [(await openNodeGpu()).backend];
+  }
+  return [];
 }

@@ -2,6 +2,7 @@
  * The command line: commands, options and help. Each command's code is loaded when it runs.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { BACKENDS } from './backends.js';
 import { readOwnManifest } from './manifest.js';
 import type { Terminal } from './terminal.js';
 
@@ -163,7 +164,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
 
 function backendOption(): Option {
   return new Option('--backend <id>', 'what executes the schemes')
-    .choices(['reference', 'onnx'])
+    .choices(BACKENDS)
     .default('reference');
 }
 

@@ -18,12 +18,15 @@ test('everything is found and works here', async () => {
     ok: true,
     node: { version: process.versions.node },
     onnxRuntime: { installed: true, loads: true, version: expect.stringMatching(/^1\./) },
-    problems: [],
   });
+  expect(
+    report.problems.filter(({ what }: { what: string }) => !what.startsWith('backend webgpu')),
+  ).toEqual([]);
   expect(report.coreCopies).toHaveLength(1);
   expect(report.packages.map(({ name }: { name: string }) => name)).toEqual([
     'lowbit-kv',
     '@lowbit-kv/backend-onnx',
+    '@lowbit-kv/backend-webgpu',
     '@lowbit-kv/core',
     '@lowbit-kv/harness',
     ...[...BUILTIN_PACKAGES].sort(),
@@ -42,7 +45,18 @@ test('everything is found and works here', async () => {
   expect(report.backends).toMatchObject([
     { id: 'reference', required: true, reason: null },
     { id: 'onnx', required: false, reason: null },
+    { id: 'webgpu', required: false },
   ]);
+  // A machine with a GPU says which one, a machine without says what to install.
+  const { device, reason, next } = report.backends[2];
+  if (reason === null) expect(device).toMatch(/subgroups of \d+ to \d+.*integer dot products.*GiB/);
+  else {
+    expect(reason).toBe('dawn finds no adapter');
+    expect(next).toContain('Vulkan');
+    expect(report.problems).toEqual([
+      { severity: 'optional', what: `backend webgpu: ${reason}`, next },
+    ]);
+  }
 });
 
 test("a second copy of core in the user's project is found, and so is a package that is missing", async () => {

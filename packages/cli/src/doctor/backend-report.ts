@@ -26,9 +26,20 @@ export interface OnnxRuntimeReport {
 
 const RUNTIME = 'onnxruntime-node';
 const PROBE_MILLISECONDS = 20_000;
-const PROBE = `
+const ONNX_PROBE = `
 const { onnxBackend } = await import(process.argv[1]);
 process.stdout.write(JSON.stringify(await onnxBackend().probe()));
+`;
+const WEBGPU_PROBE = `
+const { openNodeGpu } = await import(process.argv[1]);
+const answer = await openNodeGpu().then(
+  ({ backend }) => backend.probe(),
+  (error) => {
+    if (error.code !== 'PEER_MISSING' && error.code !== 'BACKEND_UNAVAILABLE') throw error;
+    return { ok: false, reason: error.summary, next: error.next };
+  },
+);
+process.stdout.write(JSON.stringify(answer), () => process.exit(0));
 `;
 
 export async function examineBackends(): Promise<{
@@ -36,10 +47,11 @@ export async function examineBackends(): Promise<{
   onnxRuntime: OnnxRuntimeReport;
 }> {
   const reference = report('reference', true, await referenceBackend().probe());
-  const probe = probeOnnxInChild();
+  const probe = probeInChild('@lowbit-kv/backend-onnx', ONNX_PROBE, RUNTIME);
+  const gpu = probeInChild('@lowbit-kv/backend-webgpu/node', WEBGPU_PROBE, 'webgpu');
   const root = runtimeRoot();
   return {
-    backends: [reference, report('onnx', false, probe)],
+    backends: [reference, report('onnx', false, probe), report('webgpu', false, gpu)],
     onnxRuntime: {
       installed: root !== undefined,
       version: root === undefined ? null : versionAt(root),
@@ -55,26 +67,21 @@ function report(id: string, required: boolean, probe: BackendProbe): BackendRepo
     : { id, required, device: null, reason: probe.reason, next: probe.next };
 }
 
-function probeOnnxInChild(): BackendProbe {
+/** Runs `script` on `module`; `runtime` is the package whose native code may fail. */
+function probeInChild(module: string, script: string, runtime: string): BackendProbe {
   const child = spawnSync(
     process.execPath,
-    [
-      ...process.execArgv,
-      '--input-type=module',
-      '--eval',
-      PROBE,
-      import.meta.resolve('@lowbit-kv/backend-onnx'),
-    ],
+    [...process.execArgv, '--input-type=module', '--eval', script, import.meta.resolve(module)],
     { encoding: 'utf8', timeout: PROBE_MILLISECONDS },
   );
   const failure = (reason: string): BackendProbe => ({
     ok: false,
     reason,
-    next: `npm install --ignore-scripts ${RUNTIME}`,
+    next: `npm install --ignore-scripts ${runtime}`,
   });
   if (child.error !== undefined) return failure(`the probe did not run: ${child.error.message}`);
   if (child.signal !== null)
-    return failure(`loading ${RUNTIME} ended the process (${child.signal})`);
+    return failure(`loading ${runtime} ended the process (${child.signal})`);
   if (child.status !== 0) {
     const lines = child.stderr.trim().split('\n');
     const telling = lines.find((line) => /Error/.test(line)) ?? lines.at(-1);
