@@ -9,7 +9,6 @@ export interface NodeGpuOptions extends Omit<WebGpuBackendOptions, 'device'> {
   readonly dawn?: readonly string[];
 }
 
-/** Holds the GPU instance that devices belong to: keep it as long as they are used. */
 export interface NodeGpu {
   readonly gpu: GPU;
   readonly device: GPUDevice;
@@ -44,6 +43,8 @@ export async function openNodeGpu({
       maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize,
     },
   });
+  // Dawn ends the process when the instance is collected before its devices.
+  Object.defineProperty(device, Symbol('GPU instance'), { value: gpu });
   const backend = webgpuBackend({
     device,
     wgslLanguageFeatures: gpu.wgslLanguageFeatures,
