@@ -1,6 +1,7 @@
 // `lowbit-kv tune`, and its file in `compare`.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defineScheme, schemeFingerprint } from '@lowbit-kv/core';
 import { compareReportSchema, type TuneReport } from '@lowbit-kv/harness';
 import { beforeAll, expect, test } from 'vitest';
 import { runHere } from './support/run-here.js';
@@ -19,7 +20,7 @@ test('writes a scheme within the budget that compare takes, and says what it bea
   const args = ['--budget-bits', '3.25', ...WINDOWS, ...schemes, '--out', 'tuned.json'];
   const tuned = await command('tune', ...args, '--json');
   expect(tuned.code).toBe(0);
-  expect(tuned.stderr).toContain('use it with --scheme tuned.json');
+  expect(tuned.stderr).toContain('use it with --scheme "tuned.json"');
   const report = JSON.parse(tuned.stdout) as TuneReport;
   expect(report.rows[0]).toMatchObject({ kind: 'tuned', id: 'tuned-3-25' });
   expect(report.rows[0]?.bits).toBeLessThanOrEqual(3.25);
@@ -79,6 +80,45 @@ test('a scheme file brings its calibration', async () => {
     status: 'measured',
     calibration: { source: 'given' },
   });
+});
+
+test.each<[string, RegExp]>([
+  ['tuned', /a path that ends in \.json/],
+  ['no/such/folder.json', /a file in a folder that exists/],
+  ['notes.json', /this one holds something else/],
+  ['folder.json', /this one holds something else/],
+])('--out %s is refused before anything is measured', async (out, message) => {
+  writeFileSync(join(directory, 'notes.json'), '{"mine": true}');
+  mkdirSync(join(directory, 'folder.json'), { recursive: true });
+  // The capture is not even opened.
+  const args = ['tune', '--budget-bits', '6', '--capture', 'none.safetensors', '--out', out];
+  const { code, stdout, stderr } = await runHere(args, { directory });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^error OPTION_INVALID: --out cannot be written/m);
+  expect(stderr).toMatch(message);
+  expect(readFileSync(join(directory, 'notes.json'), 'utf8')).toBe('{"mine": true}');
+});
+
+test('a calibrated scheme file is a candidate again, and is exported with its calibration', async () => {
+  const args = ['--budget-bits', '8', ...WINDOWS, '--scheme'];
+  const made = await command('tune', ...args, 'oaken-sm', '--id', 'first', '--out', 'first.json');
+  expect(made.stderr).not.toContain('error');
+  const file = JSON.parse(readFileSync(join(directory, 'first.json'), 'utf8'));
+  // As a scheme for all layers: what the first layer has.
+  const { key, value } = file.scheme.overrides[0];
+  const whole = defineScheme({ ...file.scheme, overrides: undefined, key, value });
+  const calibration = { ...file.calibration, scheme: schemeFingerprint(whole) };
+  const content = { ...file, scheme: whole, calibration };
+  writeFileSync(join(directory, 'whole.json'), JSON.stringify(content));
+  const again = await command('tune', ...args, './whole.json', '--id', 'again', '--json');
+  expect(again.stderr).not.toContain('error');
+  const { candidates, leftOut } = JSON.parse(again.stdout) as TuneReport;
+  expect(leftOut).toEqual([]);
+  expect(candidates.key.map(({ presets }) => presets)).toContainEqual(['first']);
+  const exported = await command('export-onnx', '--scheme', './whole.json', '--out', 'graphs');
+  expect(exported).toMatchObject({ code: 0 });
+  const written = readFileSync(join(directory, 'graphs', 'calibration.json'), 'utf8');
+  expect(JSON.parse(written)).toEqual(calibration);
 });
 
 test('an impossible budget says the lowest one', async () => {

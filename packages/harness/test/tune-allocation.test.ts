@@ -61,6 +61,11 @@ const layersOf = fc
   .array(layer, { minLength: 1, maxLength: 5 })
   .map((layers) => layers.map((some) => some.map(({ bits: b, error }) => choice(b, error))));
 
+it('allocates nothing when a layer has no choice', () => {
+  expect(allocateExactly([[choice(3, 1)], []], 16)).toBeNull();
+  expect(allocateGreedily([[choice(3, 1)], []], 16)).toBeNull();
+});
+
 describe('dynamic programming', () => {
   it('finds what the best of all combinations has, at every budget', () => {
     fc.assert(

@@ -194,6 +194,39 @@ describe('what cannot be tuned', () => {
     expect(error.message).toContain(field);
   });
 
+  it('says why nothing is a candidate instead of asking for other schemes', async () => {
+    const slow = scheme('slow', affine(2, 'tokens', 512, { recent: 0, flush: 512 }), { bits: 16 });
+    const error = await refusal(tune({ budgetBits: 4 }, [slow]), 'OPTION_INVALID');
+    expect(error.message).toContain('at least 16');
+    expect(error.message).toMatch(/keys of slow: packs nothing before the first query/);
+  });
+
+  it('says so when no layer can store what the budget pays for', async () => {
+    // Thresholds that make every value an outlier: more than there is room for.
+    const thresholds = { outerLow: -(2 ** -10), innerLow: 0, innerHigh: 0, outerHigh: 2 ** -10 };
+    const { calibration, key: bands } = bandScheme('bands');
+    if (bands.bits === 16 || bands.outliers?.kind !== 'bands') throw new Error('no bands');
+    const key = {
+      ...bands,
+      outliers: { ...bands.outliers, storage: { format: 'coo64', reserve: 4 } },
+    } as const;
+    const tight = scheme('tight', key, key, {
+      calibration,
+      calibrate: async () => [2, 5, 6].map(() => ({ key: { thresholds }, value: { thresholds } })),
+    });
+    const error = await refusal(tune({ budgetBits: 9 }, [tight]), 'OPTION_INVALID');
+    expect(error.message).toContain('the data of a layer do not fit the cheapest candidates');
+  });
+
+  it('refuses an id before anything is measured: one that no scheme can have, and one of a preset', async () => {
+    const progress: string[] = [];
+    const onProgress = (what: string) => progress.push(what);
+    await refusal(tune({ id: 'Two Words', onProgress }), 'SCHEME_INVALID');
+    const taken = await refusal(tune({ id: 'token-two', onProgress }), 'OPTION_INVALID');
+    expect(taken.message).toContain('an id that no preset has');
+    expect(progress).toEqual([]);
+  });
+
   it('needs two query positions', async () => {
     const capture = await syntheticCapture({ ...CAPTURE, queries: 1 });
     await refusal(tune({ capture }), 'OPTION_INVALID');
@@ -209,10 +242,38 @@ describe('what cannot be tuned', () => {
       expect.stringMatching(/^bare key: .*needs offline calibration/),
       expect.stringMatching(/^bare value: .*needs offline calibration/),
       expect.stringMatching(/^wide key: .*group size/),
-      'slow key: packs nothing in 298 tokens',
+      expect.stringMatching(
+        /^slow key: packs nothing before the first query, after 298 tokens: take/,
+      ),
     ]);
     expect(unmeasured.map(({ id }) => id)).toContain('bare');
   });
+});
+
+it('weighs keys and values by their elements, in figures and in text', async () => {
+  const capture = await syntheticCapture({
+    ...CAPTURE,
+    layers: [2],
+    headDim: 64,
+    valueHeadDim: 32,
+  });
+  const perHead = scheme(
+    'per-head',
+    affine(2, 'channels', 32, { recent: 0, flush: 1 }),
+    affine(8, 'channels', 32, { recent: 0, flush: 1 }),
+  );
+  const lopsided = await tune({ capture, budgetBits: 5 }, [perHead]);
+  const [layer] = lopsided.allocation.layers;
+  expect(layer).toMatchObject({ key: 'per-head', keyBits: 3, value: 'per-head', valueBits: 9 });
+  expect(layer?.bits).toBeCloseTo((3 * 64 + 9 * 32) / 96, 12);
+  expect(lopsided.allocation.bits).toBeCloseTo(5, 12);
+  expect(formatTuneReport(lopsided)).toMatch(/^2 +per-head +3 +per-head +9 +5 /m);
+});
+
+it('names in the text what gave no candidates', async () => {
+  const slow = scheme('slow', affine(2, 'tokens', 512, { recent: 0, flush: 512 }), { bits: 16 });
+  const text = formatTuneReport(await tune({}, [channelwise('two', 2), slow]));
+  expect(text).toMatch(/^No candidates: keys of slow: packs nothing/m);
 });
 
 it('reads as text of at most 120 columns', () => {

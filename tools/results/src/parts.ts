@@ -154,11 +154,11 @@ function tunedLines(command: string, report: TuneReport): string {
   const { allocation, budgetBits, fit, heldOut, rows, windows } = report;
   const layers = markdownTable(
     ['layer', 'keys of', 'values of', 'bits', 'nmse'],
-    allocation.layers.map(({ layer, key, keyBits, value, valueBits, error }) => [
+    allocation.layers.map(({ layer, key, keyBits, value, valueBits, bits, error }) => [
       layer,
       `${key} (${keyBits.toFixed(2)})`,
       `${value} (${valueBits.toFixed(2)})`,
-      ((keyBits + valueBits) / 2).toFixed(2),
+      bits.toFixed(2),
       figure(error),
     ]),
   );

@@ -47,7 +47,9 @@ const tuning = {
   windows: { sinks: 32, recent: 96 },
   allocation: {
     greedy: { gap: 0.031 },
-    layers: [{ layer: 3, key: 'k', keyBits: 4, value: 'v', valueBits: 2.5, error: 0.01 }],
+    layers: [
+      { layer: 3, key: 'k', keyBits: 4, value: 'v', valueBits: 2.5, bits: 3.5, error: 0.01 },
+    ],
   },
   rows: ['tuned', 'pair', ...'hgfedcba'].map((id, i) => ({
     ...{ id, kind: 'preset', bits: 3, bitsWithWindows: 4 },
@@ -103,6 +105,7 @@ test('rows by bits with their mark, the refused by reason, the tuned against the
   expect(shelf).toHaveLength(3 + used.length);
   expect(parts.get('refused')).toBe('- wide, wider: the group size does not divide the head dim');
   expect(parts.get('tuned')).toContain('3.1 % above this choice');
+  expect(parts.get('tuned')).toMatch(/^\| 3 +\| k \(4\.00\) +\| v \(2\.50\) +\| 3\.50 \|/m);
   expect(parts.get('tuned')).toMatch(
     /\| pair .*\n\| a .*\n\| b .*\n\| c .*\n\| d .*\n\| e .*\n\| f [^\n]*$/,
   );

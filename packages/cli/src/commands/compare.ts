@@ -4,7 +4,7 @@
 
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { type Calibration, createLowbitKv, type Scheme } from '@lowbit-kv/core';
+import { createLowbitKv, type Scheme } from '@lowbit-kv/core';
 import {
   type CompareProgress,
   type CompareReport,
@@ -17,7 +17,7 @@ import {
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
-import { resolveNames } from '../schemes/resolve-schemes.js';
+import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
 import type { Colors, Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
 
@@ -85,15 +85,6 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   } finally {
     await capture.close();
   }
-}
-
-/** Calibrations that came with schemes. */
-function calibrationsOf(named: readonly NamedScheme[]): Record<string, Calibration> {
-  return Object.fromEntries(
-    named.flatMap(({ scheme: { id }, calibration }) =>
-      calibration === undefined ? [] : [[id, calibration]],
-    ),
-  );
 }
 
 /**

@@ -12,7 +12,6 @@ import {
   type Geometry,
   LowbitKvError,
   type Plan,
-  type Scheme,
 } from '@lowbit-kv/core';
 import {
   captureGeometry,
@@ -22,6 +21,7 @@ import {
 } from '@lowbit-kv/harness';
 import { readCalibrations } from '../calibration-file.js';
 import { readGeometry } from '../geometry-option.js';
+import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
 
@@ -46,8 +46,9 @@ export async function exportOnnxGraphs(
   terminal: Terminal,
   options: ExportOnnxOptions,
 ): Promise<undefined> {
-  const scheme = await oneScheme(options.scheme, terminal);
-  const { geometry, calibration } = await planInputs(scheme, options, terminal);
+  const named = await oneScheme(options.scheme, terminal);
+  const { scheme } = named;
+  const { geometry, calibration } = await planInputs(named, options, terminal);
   const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
   const files = collectFiles(plan);
   const directory = resolve(terminal.directory, options.out);
@@ -74,9 +75,9 @@ async function makeDirectory(directory: string): Promise<void> {
   }
 }
 
-async function oneScheme(name: string, terminal: Terminal): Promise<Scheme> {
+async function oneScheme(name: string, terminal: Terminal): Promise<NamedScheme> {
   const [found, ...others] = await resolveSchemes([name], terminal);
-  if (found !== undefined && others.length === 0) return found.scheme;
+  if (found !== undefined && others.length === 0) return found;
   throw new LowbitKvError('OPTION_INVALID', {
     message: 'graphs are exported for one scheme at a time',
     value: name,
@@ -92,13 +93,13 @@ interface PlanInputs {
 }
 
 async function planInputs(
-  scheme: Scheme,
+  { scheme, calibration: brought }: NamedScheme,
   options: ExportOnnxOptions,
   terminal: Terminal,
 ): Promise<PlanInputs> {
   const given =
     options.calibration === undefined
-      ? undefined
+      ? brought
       : (await readCalibrations(resolve(terminal.directory, options.calibration), [scheme]))[
           scheme.id
         ];

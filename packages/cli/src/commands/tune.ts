@@ -1,18 +1,12 @@
 /**
  * `lowbit-kv tune`: chooses keys and values per layer under a budget of bits and writes the scheme to a file.
  */
-import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createLowbitKv, LowbitKvError } from '@lowbit-kv/core';
-import {
-  defaultCapturePath,
-  formatTuneReport,
-  openCapture,
-  type TuneReport,
-  tuneScheme,
-} from '@lowbit-kv/harness';
+import { createLowbitKv } from '@lowbit-kv/core';
+import { defaultCapturePath, formatTuneReport, openCapture, tuneScheme } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
-import { resolveSchemes } from '../schemes/resolve-schemes.js';
+import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
+import { checkSchemePath, writeSchemeFile } from '../schemes/write-scheme-file.js';
 import type { Terminal } from '../terminal.js';
 
 export interface TuneCommandOptions {
@@ -31,6 +25,8 @@ export interface TuneCommandOptions {
 
 export async function tune(terminal: Terminal, options: TuneCommandOptions): Promise<undefined> {
   const { budgetBits, positions, modelLayers, id } = options;
+  const out = options.out === undefined ? undefined : resolve(terminal.directory, options.out);
+  if (out !== undefined) await checkSchemePath(out);
   const named = await resolveSchemes(options.scheme, terminal, options.scheme === undefined);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -45,6 +41,7 @@ export async function tune(terminal: Terminal, options: TuneCommandOptions): Pro
     const report = await tuneScheme({
       capture,
       presets: kv.schemes.list(),
+      calibrations: calibrationsOf(named),
       budgetBits,
       backend: kv.backends.get(options.backend),
       windows: {
@@ -57,28 +54,15 @@ export async function tune(terminal: Terminal, options: TuneCommandOptions): Pro
       onProgress: (what) => terminal.status(what),
     });
     terminal.clearStatus();
-    if (options.out !== undefined) await writeSchemeFile(terminal, options.out, report);
+    // Printed first: minutes of work must not end with a full disk.
     terminal.print(
       options.json === true ? JSON.stringify(report, null, 2) : formatTuneReport(report),
     );
+    if (out === undefined) return;
+    await writeSchemeFile(out, report.schemeFile);
+    terminal.note(`${out}: use it with --scheme ${JSON.stringify(options.out)}`);
   } finally {
     await capture.close();
   }
   return;
-}
-
-async function writeSchemeFile(terminal: Terminal, out: string, report: TuneReport): Promise<void> {
-  const path = resolve(terminal.directory, out);
-  try {
-    await writeFile(path, `${JSON.stringify(report.schemeFile, null, 2)}\n`);
-  } catch (cause) {
-    throw new LowbitKvError('OPTION_INVALID', {
-      message: '--out cannot be written',
-      value: path,
-      valid: 'a file in a folder that exists',
-      next: `Choose another path (${cause instanceof Error ? cause.message : String(cause)}).`,
-      cause,
-    });
-  }
-  terminal.note(`${path}: use it with --scheme ${out}`);
 }

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
+  type Calibration,
   LowbitKvError,
   type Scheme,
   type SchemeSimulation,
@@ -73,6 +74,15 @@ export async function resolveSchemes(
   });
 }
 
+/** Calibrations that came with schemes. */
+export function calibrationsOf(named: readonly NamedScheme[]): Record<string, Calibration> {
+  return Object.fromEntries(
+    named.flatMap(({ scheme: { id }, calibration }) =>
+      calibration === undefined ? [] : [[id, calibration]],
+    ),
+  );
+}
+
 /** Modules, and scheme files in JSON. */
 const FILE = /\.([cm]?[jt]s|json)$/;
 
@@ -103,7 +113,7 @@ async function resolveName(
   const file = [name, `${name}.js`, `${name}.mjs`]
     .map((path) => resolve(directory, path))
     .find((path) => FILE.test(path) && existsSync(path));
-  if (file === undefined) throw notFound(name, builtin);
+  if (file === undefined) throw notFound(name, builtin, directory);
   return file.endsWith('.json') ? foundSchemes([await readSchemeFile(file)]) : load(file, file);
 }
 
@@ -145,6 +155,8 @@ async function load(path: string, source: string): Promise<Found> {
   try {
     exported = await import(pathToFileURL(path).href);
   } catch (cause) {
+    // What `defineScheme` in the module says of the scheme, whole.
+    if (LowbitKvError.is(cause)) throw cause;
     throw new LowbitKvError('SCHEME_NOT_FOUND', {
       message: 'the module of a scheme failed to load',
       value: cause instanceof Error ? cause.message : String(cause),
@@ -157,18 +169,23 @@ async function load(path: string, source: string): Promise<Found> {
   return foundIn(exported, source);
 }
 
-function notFound(name: string, builtin: readonly NamedScheme[]): LowbitKvError {
+function notFound(name: string, builtin: readonly NamedScheme[], directory: string): LowbitKvError {
   const ids = builtin.map(({ scheme }) => scheme.id);
   const shortNames = BUILTIN_PACKAGES.map((packageName) => packageName.replace(/^.*scheme-/, ''));
   const near = nearest(name, [...ids, ...shortNames]);
   const suggestion = near === undefined ? '' : `Did you mean "${near}"? `;
   const packages = packageNames(name);
   const wanted = packages[packages.length - 1];
-  const next = looksLikePath(name)
-    ? 'Check the path: it is relative to the current directory.'
-    : wanted === undefined
-      ? 'Name a preset, a package or a file such as ./my-scheme.js.'
-      : `If it is a package, install it here: npm install ${wanted}`;
+  const exists = name !== '' && existsSync(resolve(directory, name));
+  const next = exists
+    ? 'There is something of this name, but a scheme is read from .js, .mjs, .cjs, .ts or .json only.'
+    : looksLikePath(name)
+      ? 'Check the path: it is relative to the current directory.'
+      : name.endsWith('/compat')
+        ? `The authors' code is there as ${Object.keys(BUILTIN_COMPAT).join(', ')}.`
+        : wanted === undefined
+          ? 'Name a preset, a package or a file such as ./my-scheme.js.'
+          : `If it is a package, install it here: npm install ${wanted}`;
   return new LowbitKvError('SCHEME_NOT_FOUND', {
     message: 'no preset, package or file has this name',
     value: name,

@@ -70,12 +70,13 @@ export function allocateExactly(
 
 /**
  * The usual shortcut: from the cheapest choices, takes the steps along each layer's lower convex hull that save most
- * error per bit, as long as they fit. Null when the budget is below `lowestBits`.
+ * error per bit, as long as they fit. Null when the budget is below `lowestBits`, or a layer has no choice.
  */
 export function allocateGreedily(
   layers: readonly (readonly LayerChoice[])[],
   budget: number,
 ): Allocation | null {
+  if (layers.some((choices) => choices.length === 0)) return null;
   const hulls = layers.map((choices) => lowerHull(unbeaten(choices)));
   const chosen = hulls.map((hull) => hull[0] as LayerChoice);
   let left = budget * layers.length + ROUNDING - chosen.reduce((sum, { bits }) => sum + bits, 0);

@@ -18,6 +18,7 @@ import {
   type TensorScheme,
   windowCounts,
 } from '@lowbit-kv/core';
+import { inModelLayers, type LayerPlaces } from '../layer-mapping.js';
 import { refusalOf } from '../refusals.js';
 
 export type TensorName = 'key' | 'value';
@@ -65,6 +66,7 @@ export interface CandidateContext {
   readonly windows: TuneWindows;
   /** Of the captured layers. */
   readonly geometry: Geometry;
+  readonly places: LayerPlaces;
   /** Tokens when the first query to choose by attends. A candidate that has packed nothing by then would seem free of error. */
   readonly tokens: number;
 }
@@ -101,7 +103,7 @@ export function candidatesOf(
       if (reason === null) found.set(identity, candidate);
       else leftOut.push({ preset: preset.id, tensor, reason });
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = refusalOf(inModelLayers(error, context.places));
       if (refusal === null) throw error;
       leftOut.push({ preset: preset.id, tensor, reason: refusal.reason });
     }
@@ -167,7 +169,9 @@ function unusable(
 ): string | null {
   const support = backend.supports(plan);
   if (support.kind !== 'native') return support.reasons.join('; ');
-  return windowCounts(rule, tokens).packed > 0 ? null : `packs nothing in ${tokens} tokens`;
+  return windowCounts(rule, tokens).packed > 0
+    ? null
+    : `packs nothing before the first query, after ${tokens} tokens: take smaller windows or queries later in the capture`;
 }
 
 /** What the tensor itself takes from the calibration of its preset. */

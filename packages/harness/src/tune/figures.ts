@@ -45,6 +45,7 @@ export function allocationFigures(
         keyBits: key.bits,
         value: value.presets[0],
         valueBits: value.bits,
+        bits: choice.bits,
         error: choice.error,
         pairs: (tables[place] as LayerTable).choices.length,
       };

@@ -1,5 +1,6 @@
 /** A tuning report as text of at most 120 columns. */
 import { renderTable, wrapLine } from '../text-table.js';
+import { byReason, leftOutTexts } from './reasons.js';
 import type { PartError, TuneReport, TuneRow } from './tune-report.js';
 
 export function formatTuneReport(report: TuneReport): string {
@@ -21,27 +22,33 @@ export function formatTuneReport(report: TuneReport): string {
     verdict(report),
     'bits are those of packed blocks; with windows: per element of all tokens, mean over the queries. Rows "same windows" are the presets with the windows of the tuned scheme. "single pair" is what layers outside the capture are stored as.',
     ...unmeasuredLines(report),
+    ...leftOutLines(report),
   ];
   return lines.flatMap((line) => wrapLine(line, 2)).join('\n');
 }
 
-/** One line per reason. */
 function unmeasuredLines({ unmeasured }: TuneReport): string[] {
-  const ids = new Map<string, string[]>();
-  for (const { id, reason } of unmeasured) ids.set(reason, [...(ids.get(reason) ?? []), id]);
-  return [...ids].map(([reason, names]) => `Not measured: ${names.join(', ')}: ${reason}`);
+  return byReason(unmeasured).map((line) => `Not measured: ${line}`);
+}
+
+/** What was no candidate, where no row of the same preset says why. */
+function leftOutLines({ leftOut, unmeasured }: TuneReport): string[] {
+  const told = new Set(unmeasured.map(({ id }) => id));
+  return leftOutTexts(leftOut.filter(({ preset }) => !told.has(preset))).map(
+    (line) => `No candidates: ${line}`,
+  );
 }
 
 function choiceRows({ allocation }: TuneReport): string[][] {
   return [
     ['layer', 'keys of', 'bits', 'values of', 'bits', 'both', 'nmse'],
-    ...allocation.layers.map(({ layer, key, keyBits, value, valueBits, error }) => [
+    ...allocation.layers.map(({ layer, key, keyBits, value, valueBits, bits, error }) => [
       String(layer),
       key,
       round(keyBits),
       value,
       round(valueBits),
-      round((keyBits + valueBits) / 2),
+      round(bits),
       figure(error),
     ]),
   ];
@@ -74,7 +81,7 @@ function verdict({ rows, beatsAll, budgetBits }: TuneReport): string {
   const [tuned, ...others] = rows;
   const uniform = others.filter(({ kind }) => kind !== 'single-pair');
   if (tuned === undefined || uniform.length === 0)
-    return `No preset has at most ${budgetBits} bits.`;
+    return `No preset of at most ${budgetBits} bits was measured.`;
   const errorOf = ({ heldOut: { nmse } }: TuneRow) => nmse ?? Number.POSITIVE_INFINITY;
   const best = uniform.reduce((a, b) => (errorOf(b) < errorOf(a) ? b : a));
   const where = `of at most ${budgetBits} bits on the held-out queries`;

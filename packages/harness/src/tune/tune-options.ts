@@ -1,7 +1,8 @@
 /** What tuning takes, checked. */
-import { LowbitKvError, type Scheme } from '@lowbit-kv/core';
+import { defineScheme, LowbitKvError, type Scheme } from '@lowbit-kv/core';
 import type { CompareOptions } from '../compare-options.js';
-import type { TuneWindows } from './candidates.js';
+import type { LeftOut, TuneWindows } from './candidates.js';
+import { leftOutTexts } from './reasons.js';
 
 export interface TuneOptions
   extends Pick<
@@ -31,7 +32,7 @@ export interface CheckedTuneOptions {
   readonly id: string;
 }
 
-/** Throws OPTION_INVALID. */
+/** Throws OPTION_INVALID, and SCHEME_INVALID for an id that no scheme can have. */
 export function checkTuneOptions(options: TuneOptions): CheckedTuneOptions {
   const { budgetBits, id, positions = DEFAULT_POSITIONS } = options;
   if (!(Number.isFinite(budgetBits) && budgetBits > 0))
@@ -41,20 +42,47 @@ export function checkTuneOptions(options: TuneOptions): CheckedTuneOptions {
   requireCount('windows.recent', windows.recent, 0);
   requireCount('positions', positions, 1);
   const text = String(Math.round(budgetBits * 1000) / 1000).replace('.', '-');
-  return { windows, positions, id: id ?? `tuned-${text}` };
+  const named = id ?? `tuned-${text}`;
+  checkId(named, options.presets);
+  return { windows, positions, id: named };
 }
 
-/** The budget is below what the cheapest candidates cost. */
-export function budgetTooLow(budget: number, lowest: number): LowbitKvError {
+/** The budget is below what the cheapest candidates cost; what is no candidate may be what the caller meant to spend it on. */
+export function budgetTooLow(
+  budget: number,
+  lowest: number,
+  leftOut: readonly LeftOut[],
+): LowbitKvError {
+  const reasons = leftOutTexts(leftOut).map((line) => line.replace(/\.$/, ''));
   return new LowbitKvError('OPTION_INVALID', {
     message: 'no choice of these candidates fits the budget',
     value: budget,
     valid: Number.isFinite(lowest)
       ? `at least ${lowest}: the cheapest key and value of every layer`
       : 'more: the data of a layer do not fit the cheapest candidates',
-    next: 'Raise the budget, or add a scheme with fewer bits.',
+    next:
+      reasons.length === 0
+        ? 'Raise the budget, or add a scheme with fewer bits.'
+        : `Raise the budget, or see why these are no candidates: ${reasons.join('; ')}.`,
     where: { field: 'budgetBits' },
   });
+}
+
+/** Refuses an id now that would be refused when the search is over, or would be taken for a preset. */
+function checkId(id: string, presets: readonly Scheme[]): void {
+  const f16 = { bits: 16 } as const;
+  defineScheme({
+    specVersion: 1,
+    id,
+    title: 'An id',
+    sinks: 0,
+    packing: 'before-attention',
+    key: f16,
+    value: f16,
+    calibration: { kind: 'none' },
+  });
+  const taken = presets.some((preset) => preset.id === id);
+  if (taken) throw refusal('id', id, 'an id that no preset has');
 }
 
 function requireCount(field: string, value: number, least: number): void {
@@ -62,9 +90,9 @@ function requireCount(field: string, value: number, least: number): void {
   throw refusal(field, value, `an integer of at least ${least}`);
 }
 
-function refusal(field: string, value: number, valid: string): LowbitKvError {
+function refusal(field: string, value: unknown, valid: string): LowbitKvError {
   return new LowbitKvError('OPTION_INVALID', {
-    message: `${field} is out of range`,
+    message: `${field} cannot be used`,
     value,
     valid,
     next: 'Correct the option.',

@@ -59,6 +59,8 @@ export interface AllocationFigures {
     readonly keyBits: number;
     readonly value: string;
     readonly valueBits: number;
+    /** Of both, each weighed by its elements. */
+    readonly bits: number;
     readonly error: number;
     /** Pairs that the table holds for this layer. */
     readonly pairs: number;

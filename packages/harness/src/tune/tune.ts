@@ -37,7 +37,8 @@ export async function tuneScheme(options: TuneOptions): Promise<TuneReport> {
   const choices = tables.map((entry) => entry.choices);
   const best = allocateExactly(choices, budgetBits);
   const greedy = allocateGreedily(choices, budgetBits);
-  if (best === null || greedy === null) throw budgetTooLow(budgetBits, lowestBits(choices));
+  if (best === null || greedy === null)
+    throw budgetTooLow(budgetBits, lowestBits(choices), search.leftOut);
 
   const elsewhere = bestSinglePair(table, tables, budgetBits);
   const provenance = provenanceOf(options, search);

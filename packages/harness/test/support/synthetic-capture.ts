@@ -10,6 +10,8 @@ export interface SyntheticCapture {
   readonly tokens: number;
   readonly queries: number;
   readonly headDim: number;
+  /** Of values, where they differ. */
+  readonly valueHeadDim?: number;
   readonly keyChannels: readonly ChannelOperation[];
   readonly metadata: Readonly<Record<string, string>>;
   /** All layers hold the same data. */
@@ -38,7 +40,7 @@ function drawn(seed: number, shape: number[], channelOps: readonly ChannelOperat
 
 export async function syntheticCapture(changes: Partial<SyntheticCapture> = {}): Promise<Capture> {
   const made = { ...SYNTHETIC, ...changes };
-  const { kvHeads, queryHeads, tokens, queries, headDim } = made;
+  const { kvHeads, queryHeads, tokens, queries, headDim, valueHeadDim = headDim } = made;
   const tensors: Record<string, TestTensor> = {};
   for (const layer of made.layers) {
     const seed = made.equalLayers ? 100 : 100 * layer;
@@ -47,7 +49,7 @@ export async function syntheticCapture(changes: Partial<SyntheticCapture> = {}):
       [1, kvHeads, tokens, headDim],
       made.keyChannels,
     );
-    tensors[`layers.${layer}.value`] = drawn(seed + 2, [1, kvHeads, tokens, headDim], []);
+    tensors[`layers.${layer}.value`] = drawn(seed + 2, [1, kvHeads, tokens, valueHeadDim], []);
     tensors[`layers.${layer}.query`] = drawn(seed + 3, [1, queryHeads, queries, headDim], []);
   }
   return openCapture(
