@@ -178,6 +178,26 @@ describe('what cannot be resolved', () => {
     await expect(failure).rejects.toThrow(/failed to load.*not-installed-anywhere/);
   });
 
+  test('what defineScheme says of a module is not cut short', async () => {
+    const core = JSON.stringify(import.meta.resolve('@lowbit-kv/core'));
+    const data = `{ specVersion: 1, id: 'mine', title: 'Mine', sinks: 0, packing: 'never' }`;
+    write(
+      'faulty.mjs',
+      `import { defineScheme } from ${core}; export default defineScheme(${data});`,
+    );
+    const failure = resolve('./faulty.mjs');
+    await expect(failure).rejects.toMatchObject({ code: 'SCHEME_INVALID' });
+    await expect(failure).rejects.toThrow(/packing is not valid.*before-attention/);
+  });
+
+  test.each([
+    ['lowbit/compat', /authors' code is there as @lowbit-kv\/scheme-kivi\/compat/],
+    ['./notes.txt', /There is something of this name, but a scheme is read from \.js/],
+  ])('%s says what there is instead', async (name, message) => {
+    write('notes.txt', '{}');
+    await expect(resolve(name)).rejects.toThrow(message);
+  });
+
   test('a module without a scheme says what it exports', async () => {
     write('empty.mjs', 'export const setting = 1; export default () => 0;');
     const failure = resolve('./empty.mjs');

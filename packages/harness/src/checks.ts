@@ -1,7 +1,13 @@
 /**
  * Self-checks: proof that what was measured is the cache, and that the backend reads it.
  */
-import { type Cache, f32Tensor, LowbitKvError, type Sequence } from '@lowbit-kv/core';
+import {
+  type Cache,
+  f32Tensor,
+  LowbitKvError,
+  referenceBackend,
+  type Sequence,
+} from '@lowbit-kv/core';
 import type { CaptureData, LayerTensors } from './capture-data.js';
 import { type ExactAttention, exactAttention } from './exact-attention.js';
 import type { HeldLayer } from './held-cache.js';
@@ -104,7 +110,10 @@ export function requirePassed(checks: readonly ReportCheck[], backend: string): 
     message: `the self-check ${failed.name} failed: ${failed.detail}`,
     value: backend,
     valid: 'a backend whose f16 cache attends exactly, and a capture whose layers differ',
-    next: 'Run the reference backend on the same capture to see which of the two is at fault.',
+    next:
+      backend === referenceBackend().id
+        ? 'The capture is at fault: leave out layers that are all zero, or equal to others.'
+        : 'Run the reference backend on the same capture to see which of the two is at fault.',
   });
 }
 

@@ -11,6 +11,7 @@ import {
   schemeDataOf,
   schemeFingerprint,
 } from '@lowbit-kv/core';
+import { refusalOf } from './refusals.js';
 
 export interface LayerPlaces {
   /** Layer numbers of the model, ascending. */
@@ -50,6 +51,25 @@ function modelLayer(number: number, { captured, modelLayers }: LayerPlaces): num
       modelLayers === null
         ? 'Say how many layers the model has: metadata model_layers of the capture, or --model-layers.'
         : 'Correct the override.',
+  });
+}
+
+/**
+ * What a replay threw, with the layer of the model in place of that of the replay. Only of refusals: what reading a capture
+ * throws has the layer of the model already.
+ */
+export function inModelLayers(error: unknown, { captured }: LayerPlaces): unknown {
+  if (!LowbitKvError.is(error) || refusalOf(error) === null) return error;
+  const layer = captured[error.where?.layer ?? -1];
+  if (layer === undefined) return error;
+  const { code, summary, value, valid, next, where } = error;
+  return new LowbitKvError(code, {
+    message: summary,
+    value,
+    ...(valid === undefined ? {} : { valid }),
+    next,
+    where: { ...where, layer },
+    cause: error,
   });
 }
 

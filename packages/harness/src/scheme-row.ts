@@ -13,7 +13,7 @@ import { checkAgreement, checkOutput } from './checks.js';
 import type { CompareRun } from './compare-run.js';
 import { findCause } from './diagnosis.js';
 import { readHeldCache } from './held-cache.js';
-import { schemeForReplay, stretchCalibration } from './layer-mapping.js';
+import { inModelLayers, schemeForReplay, stretchCalibration } from './layer-mapping.js';
 import { bitFigures, memoryFigures } from './memory.js';
 import { outputError } from './metrics.js';
 import { calibrationStage } from './pre-rope.js';
@@ -103,9 +103,13 @@ export async function planReplay(
   if (calibrationStage(scheme) === 'pre-rope') requireRotary(data.rotary);
   const replayed = schemeForReplay(scheme, places);
   const given = options.calibrations?.[scheme.id];
-  const calibrated = await resolveCalibration(scheme, replayed, places, given, source);
-  const plan = planFor(data, replayed, data.layers.length, calibrated?.calibration);
-  return { plan, calibrated };
+  try {
+    const calibrated = await resolveCalibration(scheme, replayed, places, given, source);
+    const plan = planFor(data, replayed, data.layers.length, calibrated?.calibration);
+    return { plan, calibrated };
+  } catch (error) {
+    throw inModelLayers(error, places);
+  }
 }
 
 async function measure(run: CompareRun, scheme: Scheme, plan: Plan, replay: Replay) {

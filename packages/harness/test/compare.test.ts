@@ -221,6 +221,7 @@ describe('what cannot be measured', () => {
     const error = await compareOn({ equalLayers: true }, []).catch((e: unknown) => e);
     expect(LowbitKvError.is(error, 'MEASUREMENT_INVALID')).toBe(true);
     expect((error as Error).message).toMatch(/swapped-cache-differs.*another layer's cache/);
+    expect((error as LowbitKvError).next).toMatch(/leave out layers that are all zero, or equal/);
   });
 
   it('swaps heads in a capture of one layer, and skips the canary without a second head', async () => {

@@ -1,12 +1,11 @@
 // `pnpm mutate [text ...]`: every mutant, or those that have every text in their file, kind or source text; results of the
 // others are kept from earlier runs.
 
-import { execFileSync } from 'node:child_process';
 import { availableParallelism, loadavg } from 'node:os';
-import { mutate, readSource, repositoryRoot, testFolder } from './mutant.js';
+import { mutate, readSource, testFolder } from './mutant.js';
 import { type Outcome, outcomeOf } from './outcomes.js';
 import { faults, killedCount, leastKilled, readResults, withRun, writeResults } from './report.js';
-import { makeScratch } from './scratch.js';
+import { copiedCommit, makeScratch } from './scratch.js';
 import { Suite } from './suite.js';
 import { targets } from './targets.js';
 
@@ -21,8 +20,7 @@ const chosen = targets.flatMap((target) =>
     )
     .map((mutant) => ({ target, mutant })),
 );
-const describe = ['describe', '--always', '--dirty', '--exclude', '*'];
-const commit = execFileSync('git', describe, { cwd: repositoryRoot, encoding: 'utf8' }).trim();
+const commit = copiedCommit();
 const start = performance.now();
 const scratch = makeScratch();
 const suite = new Suite(scratch.root);

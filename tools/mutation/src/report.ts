@@ -12,7 +12,7 @@ const path = join(repositoryRoot, 'tools/mutation/results/mutation');
 export interface Run {
   readonly date: string;
   readonly command: string;
-  /** Of the sources and tests that were copied; `-dirty` with changes that are not committed. */
+  /** As `copiedCommit` says. */
   readonly commit: string;
   readonly machine: string;
   readonly loadAverage: number;

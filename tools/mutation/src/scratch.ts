@@ -35,6 +35,14 @@ const setup = `import fc from 'fast-check';
 fc.configureGlobal({ endOnFailure: true });
 `;
 
+/** The commit of what is copied; `-dirty` with changes that are not committed. */
+export function copiedCommit(): string {
+  const git = (...words: string[]) =>
+    execFileSync('git', words, { cwd: repositoryRoot, encoding: 'utf8' }).trim();
+  const changes = git('status', '--porcelain', '--', ...folders);
+  return git('rev-parse', '--short', 'HEAD') + (changes === '' ? '' : '-dirty');
+}
+
 /** Copies what git would (so no build output) into a new folder, with the packages that are installed here. */
 export function makeScratch(): { root: string; remove: () => void } {
   const root = mkdtempSync(join(tmpdir(), 'lowbit-kv-mutation-'));

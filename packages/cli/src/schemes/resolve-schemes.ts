@@ -155,6 +155,8 @@ async function load(path: string, source: string): Promise<Found> {
   try {
     exported = await import(pathToFileURL(path).href);
   } catch (cause) {
+    // What `defineScheme` in the module says of the scheme, whole.
+    if (LowbitKvError.is(cause)) throw cause;
     throw new LowbitKvError('SCHEME_NOT_FOUND', {
       message: 'the module of a scheme failed to load',
       value: cause instanceof Error ? cause.message : String(cause),

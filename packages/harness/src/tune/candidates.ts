@@ -18,6 +18,7 @@ import {
   type TensorScheme,
   windowCounts,
 } from '@lowbit-kv/core';
+import { inModelLayers, type LayerPlaces } from '../layer-mapping.js';
 import { refusalOf } from '../refusals.js';
 
 export type TensorName = 'key' | 'value';
@@ -65,6 +66,7 @@ export interface CandidateContext {
   readonly windows: TuneWindows;
   /** Of the captured layers. */
   readonly geometry: Geometry;
+  readonly places: LayerPlaces;
   /** Tokens when the first query to choose by attends. A candidate that has packed nothing by then would seem free of error. */
   readonly tokens: number;
 }
@@ -101,7 +103,7 @@ export function candidatesOf(
       if (reason === null) found.set(identity, candidate);
       else leftOut.push({ preset: preset.id, tensor, reason });
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = refusalOf(inModelLayers(error, context.places));
       if (refusal === null) throw error;
       leftOut.push({ preset: preset.id, tensor, reason: refusal.reason });
     }

@@ -3,7 +3,7 @@
  */
 import { geometryOf, positionOf } from '../capture-data.js';
 import { type CompareRun, prepareRun, requireBackend } from '../compare-run.js';
-import { schemeForReplay } from '../layer-mapping.js';
+import { inModelLayers, schemeForReplay } from '../layer-mapping.js';
 import { refusalOf } from '../refusals.js';
 import { resolveCalibration } from '../scheme-calibration.js';
 import { type Candidate, type CandidateSource, candidatesOf, type LeftOut } from './candidates.js';
@@ -36,7 +36,8 @@ export async function prepareSearch(
   const data = dataOfPart(run.data, split.fit);
   const geometry = geometryOf(data, data.layers.length);
   const { sources, leftOut } = await candidateSources(run);
-  const context = { backend, windows, geometry, tokens: positionOf(data.sizes, 0) + 1 };
+  const { places } = run;
+  const context = { backend, windows, geometry, places, tokens: positionOf(data.sizes, 0) + 1 };
   const key = candidatesOf('key', sources, context);
   const value = candidatesOf('value', sources, context);
   const { keyHeadDim, valueHeadDim } = data.sizes;
@@ -74,7 +75,7 @@ async function candidateSources(run: CompareRun) {
       const calibrated = await resolveCalibration(preset, replayed, places, given, source);
       sources.push({ preset, calibration: calibrated?.calibration ?? null });
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = refusalOf(inModelLayers(error, places));
       if (refusal === null) throw error;
       for (const tensor of ['key', 'value'] as const)
         leftOut.push({ preset: preset.id, tensor, reason: refusal.reason });

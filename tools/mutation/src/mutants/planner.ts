@@ -54,7 +54,13 @@ export const plannerTargets: readonly Target[] = [
   },
   {
     file: 'plan/plan.ts',
-    tests: [...layoutTests, 'plan/calibrated-transforms.test.ts', 'cache/window-law.test.ts'],
+    tests: [
+      ...layoutTests,
+      'plan/calibrated-transforms.test.ts',
+      'cases/cache-sliding-window-eviction.test.ts',
+      'cache/window-law.test.ts',
+      'cache/capacity.test.ts',
+    ],
     mutants: [
       {
         kind: 'rounding',
@@ -78,7 +84,7 @@ export const plannerTargets: readonly Target[] = [
   },
   {
     file: 'plan/canonical.ts',
-    tests: pageTests,
+    tests: [...pageTests, 'golden.test.ts'],
     mutants: [
       {
         kind: 'rounding',

@@ -130,7 +130,7 @@ export const windowTargets: readonly Target[] = [
   },
   {
     file: 'cache/truncate.ts',
-    tests: windowTests,
+    tests: ['documents.test.ts', ...windowTests],
     mutants: [
       {
         kind: 'bound',
