@@ -23,14 +23,18 @@ const LN_2 = 0.69314718055994530942f;
 @group(0) @binding(5) var<storage, read> queries: array<f32>;
 @group(0) @binding(6) var<storage, read_write> partials: array<f32>;
 
-// Parts of the folded query by [part, set, lane]: four channels of the lane in a word, four rows in a vector.
-var<workgroup> key_parts: array<vec4<u32>, PARTS * KEY_SETS * LANES>;
-// Parts of the folded probabilities by [part, set, lane]: four tokens of the lane in a word.
-var<workgroup> value_parts: array<vec4<u32>, PARTS * VALUE_SETS * LANES>;
+// Parts of the folded query by [part and set, lane]: four channels of the lane in a word, four rows in a vector. A set is a
+// vector longer than it must be: lanes that read the same place of different sets meet different banks.
+var<workgroup> key_parts: array<array<vec4<u32>, LANES + 1u>, PARTS * KEY_SETS>;
+// Parts of the folded probabilities by [part and set, lane]: four tokens of the lane in a word.
+var<workgroup> value_parts: array<array<vec4<u32>, LANES + 1u>, PARTS * VALUE_SETS>;
 // By token of the tile, and one for tokens outside.
 var<workgroup> weights: array<vec4<f32>, PAGE + 1u>;
 // Queries as they came, by channel, for tokens in f16.
 var<workgroup> plain_query: array<vec4<f32>, DIM>;
+// Queries as packed keys meet them, where that is something else.
+const PACKED_DIM = select(1u, DIM, KEY_TRANSFORMED);
+var<workgroup> packed_query: array<vec4<f32>, PACKED_DIM>;
 
 struct Segment {
   position: u32,
@@ -124,13 +128,16 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   let held = min(row, vec4<u32>(rows - 1u));
   let query = ((vec4<u32>(firstQuery) + held / GROUP_HEADS) * QUERY_HEADS + head * GROUP_HEADS + held % GROUP_HEADS) * QUERY_WORDS;
 
-  let packedQuery = Rows(
-    queryChannels(query.x, lane), queryChannels(query.y, lane), queryChannels(query.z, lane), queryChannels(query.w, lane),
-  );
   for (var channel = lane; channel < DIM; channel += LANES) {
     plain_query[channel] = LOGIT_SCALE * vec4<f32>(
       queries[query.x + channel], queries[query.y + channel], queries[query.z + channel], queries[query.w + channel],
     );
+    if (KEY_TRANSFORMED) {
+      packed_query[min(channel, PACKED_DIM - 1u)] = LOGIT_SCALE * vec4<f32>(
+        queries[query.x + DIM + channel], queries[query.y + DIM + channel],
+        queries[query.z + DIM + channel], queries[query.w + DIM + channel],
+      );
+    }
   }
   var added = vec4<f32>(0.0);
   if (KEY_TRANSFORMED) {
@@ -138,7 +145,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       queries[query.x + 2u * DIM], queries[query.y + 2u * DIM], queries[query.z + 2u * DIM], queries[query.w + 2u * DIM],
     );
   }
-  let fixed = prepareKeys(packedQuery, lane);
+  workgroupBarrier();
+  let fixed = prepareKeys(packedQuery(lane), lane);
   workgroupBarrier();
 
   var maximum = vec4<f32>(NOTHING);
@@ -150,17 +158,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
   var constants = Rows();
 
-  // One segment and one batch of keys ahead: their latency hides behind the segment before.
-  var next_segment = segmentAt(firstSegment);
-  var keyWords: key_Words;
-  if (next_segment.key_source == SOURCE_PACKED) {
-    keyWords = key_load(next_segment.key_page / 4u + head * key_headWords / 4u, 0u, lane);
-  }
   for (var s = 0u; s < segments; s += 1u) {
-    let segment = next_segment;
-    if (s + 1u < segments) {
-      next_segment = segmentAt(firstSegment + s + 1u);
-    }
+    let segment = segmentAt(firstSegment + s);
     let whole = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED;
     let step = select(LANES, PAGE, whole);
     for (var start = 0u; start < segment.count; start += step) {
@@ -175,7 +174,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       if (segment.key_source == SOURCE_PACKED) {
         let page = segment.key_page / 4u + head * key_headWords / 4u;
         let slot = segment.key_slot + start;
-        let dotted = keyDots(page, keyWords, packedQuery, fixed, lane);
+        let dotted = keyDots(page, fixed, lane);
         // Wraps for tokens before the tile, which are then not below its count.
         offset = 4u * lane - slot;
         if (full) {
@@ -193,16 +192,6 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         let token = min(lane, count - 1u);
         let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + token, head);
         logits.a = select(logits.a, capped(dotted), seen(lane, count, firstToken, position));
-      }
-
-      if (start + step >= segment.count && next_segment.key_source == SOURCE_PACKED) {
-        keyWords = key_load(next_segment.key_page / 4u + head * key_headWords / 4u, 0u, lane);
-      }
-      // On their way while the softmax is computed.
-      var valueWords: value_Words;
-      let valuePage = segment.value_page / 4u + head * value_headWords / 4u;
-      if (segment.value_source == SOURCE_PACKED) {
-        valueWords = value_load(valuePage, 0u, lane);
       }
 
       let tile = max(max(logits.a, logits.b), max(logits.c, logits.d));
@@ -245,7 +234,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
             weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
           );
         }
-        let added_values = valueDots(valuePage, valueWords, shares, &constants, lane);
+        let valuePage = segment.value_page / 4u + head * value_headWords / 4u;
+        let added_values = valueDots(valuePage, shares, &constants, lane);
         if (VALUE_TRANSFORMED) {
           packed = summed(packed, added_values);
           packedSum += shares.a + shares.b + shares.c + shares.d;
@@ -276,9 +266,16 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   if (known.w) { writePartial(partial.w, natural.w, total.w, packedTotal.w, plain.d, packed.d, lane); }
 }
 
-fn queryChannels(query: u32, lane: u32) -> vec4<f32> {
-  let at = query + select(0u, DIM, KEY_TRANSFORMED) + 4u * lane;
-  return LOGIT_SCALE * vec4<f32>(queries[at], queries[at + 1u], queries[at + 2u], queries[at + 3u]);
+// Four channels of the lane, as packed keys meet them.
+fn packedQuery(lane: u32) -> Rows {
+  let at = 4u * lane;
+  if (KEY_TRANSFORMED) {
+    let last = PACKED_DIM - 1u;
+    return transposed(
+      Rows(packed_query[min(at, last)], packed_query[min(at + 1u, last)], packed_query[min(at + 2u, last)], packed_query[min(at + 3u, last)]),
+    );
+  }
+  return transposed(Rows(plain_query[at], plain_query[at + 1u], plain_query[at + 2u], plain_query[at + 3u]));
 }
 
 fn seen(offset: u32, count: u32, firstToken: u32, position: vec4<u32>) -> vec4<bool> {

@@ -40,8 +40,8 @@ const WORKGROUP_BYTES = 16384;
 const TILE_BYTES = 16 * (64 + 4);
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
-/** Loads that are on their way at once. */
-const BATCH = 8;
+/** Words that are met, and loaded, in one trip of the loop over a page. */
+const BATCH = 2;
 
 /** The order in which a layer keeps its codes on a device with these options. */
 export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
@@ -152,26 +152,44 @@ function integerAttention(
 }
 
 /**
- * Meets all words of a page, group by group, eight loads ahead. Written out, because a loop would wait for each load.
+ * Meets all words of a page in a loop, two loads ahead. A loop, because the code of a whole page does not fit an instruction
+ * cache; its end is no constant, because compilers would unroll it.
  */
 function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number): string {
   const bits = layout?.bits ?? 0;
+  const fields = 8 / bits;
   const words = REDUCED / (32 / bits);
-  const lines = ['var sums = zeroSums();'];
-  for (let j = 0; j < words; j++) {
-    const batch = Math.floor(j / BATCH);
-    if (j % BATCH === 0 && j + BATCH < words)
-      lines.push(`let words${batch + 1} = ${tensor}_load(page, ${batch + 1}u, lane);`);
-    for (let field = 0; field < 8 / bits; field++)
-      lines.push(`${tensor}_meet(&sums, words${batch}.w${j % BATCH}, ${j}u, ${field}u, own);`);
-    const perGroup = words / groups;
-    if ((j + 1) % perGroup !== 0) continue;
-    lines.push(`${tensor}_group(run, sums, ${(j + 1) / perGroup - 1}u);`);
-    if (j + 1 < words) lines.push('sums = zeroSums();');
-  }
+  const trips = words / BATCH;
+  const load = (word: string) => `${tensor}_memory[page + (${word}) * LANES + lane]`;
+  const each = (line: (j: number) => string) => Array.from({ length: BATCH }, (_, j) => line(j));
+  const field = (k: number) => `${tensor}_field(w${Math.floor(k / fields)}, ${k % fields}u)`;
+  const meets = Array.from({ length: (BATCH * fields) / 2 }, (_, pair) => {
+    const k = 2 * pair;
+    return `${tensor}_meet(&sums, ${field(k)}, ${field(k + 1)}, at + ${k}u, own);`;
+  });
+  // A power of two of trips makes a group.
+  const perGroup = trips / groups;
+  const closeGroup = [`${tensor}_group(run, sums, i / ${perGroup}u);`, 'sums = zeroSums();'];
+  const lines = [
+    ...each((j) => `var w${j} = ${load(`${j}u`)};`),
+    'var sums = zeroSums();',
+    `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
+    // After the last trip the first words are loaded again, for nothing.
+    `let next = ((i + 1u) & ${trips - 1}u) * ${BATCH}u;`,
+    ...each((j) => `let next${j} = ${load(`next + ${j}u`)};`),
+    `let at = i * ${BATCH * fields}u;`,
+    ...meets,
+    `if ((i & ${perGroup - 1}u) == ${perGroup - 1}u) {`,
+    ...closeGroup,
+    '}',
+    ...each((j) => `w${j} = next${j};`),
+    '}',
+  ];
   const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
-  const signature = `${tensor}_run(run: ptr<function, ${run}>, page: u32, words0: ${tensor}_Words, own: u32, lane: u32)`;
-  return functionText(signature, lines);
+  return functionText(
+    `${tensor}_run(run: ptr<function, ${run}>, page: u32, own: u32, lane: u32)`,
+    lines,
+  );
 }
 
 function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {

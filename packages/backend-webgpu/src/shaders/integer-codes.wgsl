@@ -1,48 +1,26 @@
-// Code words of a page, eight loads at a time, and how they meet parts. Composed once for keys and once for values.
+// How code words of a page meet parts. Composed once for keys and once for values.
 
-const tensor_fields = 8u / tensor_bits;
-
-struct tensor_Words {
-  w0: vec4<u32>,
-  w1: vec4<u32>,
-  w2: vec4<u32>,
-  w3: vec4<u32>,
-  w4: vec4<u32>,
-  w5: vec4<u32>,
-  w6: vec4<u32>,
-  w7: vec4<u32>,
+// Field f of every byte of a word, moved to the high bits.
+fn tensor_field(words: vec4<u32>, f: u32) -> vec4<u32> {
+  return (words << vec4<u32>(8u - tensor_bits * (f + 1u))) & vec4<u32>(tensor_fieldMask);
 }
 
-// Words number 8 batch to 8 batch + 7 of the reduction: all loads are on their way before the first is needed.
-fn tensor_load(page: u32, batch: u32, lane: u32) -> tensor_Words {
-  let at = page + batch * 8u * LANES + lane;
-  return tensor_Words(
-    tensor_memory[at],
-    tensor_memory[at + LANES],
-    tensor_memory[at + 2u * LANES],
-    tensor_memory[at + 3u * LANES],
-    tensor_memory[at + 4u * LANES],
-    tensor_memory[at + 5u * LANES],
-    tensor_memory[at + 6u * LANES],
-    tensor_memory[at + 7u * LANES],
-  );
-}
-
-// Field f of every byte of word number j of the reduction, moved to the high bits, against set number `own` of parts.
-fn tensor_meet(sums: ptr<function, Sums>, words: vec4<u32>, j: u32, f: u32, own: u32) {
-  let codes = (words << vec4<u32>(8u - tensor_bits * (f + 1u))) & vec4<u32>(tensor_fieldMask);
-  let at = own * LANES + j * tensor_fields + f;
-  let high = tensor_parts[at];
-  (*sums).highA += dots(codes.x, high);
-  (*sums).highB += dots(codes.y, high);
-  (*sums).highC += dots(codes.z, high);
-  (*sums).highD += dots(codes.w, high);
+// Two words of codes against vectors `at` and `at + 1` of set number `own` of parts. Two dot products and a sum are added in
+// one instruction.
+fn tensor_meet(sums: ptr<function, Sums>, first: vec4<u32>, second: vec4<u32>, at: u32, own: u32) {
+  let high = tensor_parts[own][at];
+  let nextHigh = tensor_parts[own][at + 1u];
+  (*sums).highA += dots(first.x, high) + dots(second.x, nextHigh);
+  (*sums).highB += dots(first.y, high) + dots(second.y, nextHigh);
+  (*sums).highC += dots(first.z, high) + dots(second.z, nextHigh);
+  (*sums).highD += dots(first.w, high) + dots(second.w, nextHigh);
   if (PARTS == 2u) {
-    let low = tensor_parts[tensor_sets * LANES + at];
-    (*sums).lowA += dots(codes.x, low);
-    (*sums).lowB += dots(codes.y, low);
-    (*sums).lowC += dots(codes.z, low);
-    (*sums).lowD += dots(codes.w, low);
+    let low = tensor_parts[tensor_sets + own][at];
+    let nextLow = tensor_parts[tensor_sets + own][at + 1u];
+    (*sums).lowA += dots(first.x, low) + dots(second.x, nextLow);
+    (*sums).lowB += dots(first.y, low) + dots(second.y, nextLow);
+    (*sums).lowC += dots(first.z, low) + dots(second.z, nextLow);
+    (*sums).lowD += dots(first.w, low) + dots(second.w, nextLow);
   }
 }
 

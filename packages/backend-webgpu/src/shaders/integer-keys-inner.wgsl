@@ -40,21 +40,21 @@ fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
     factor = select(factor, factorsOf(largest), mine);
   }
   let parts = partsOf(query, factor);
-  key_parts[lane] = parts.high;
+  key_parts[0][lane] = parts.high;
   if (PARTS == 2u) {
-    key_parts[LANES + lane] = parts.low;
+    key_parts[PARTS - 1u][lane] = parts.low;
   }
   return fixed;
 }
 
-fn keyDots(page: u32, words: key_Words, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
+fn keyDots(page: u32, fixed: FixedKeys, lane: u32) -> Rows {
   var run: KeyRun;
   run.scales = key_tokenParameters(page + key_scaleWord / 4u, lane);
   if (key_hasZero) {
     run.zeros = key_tokenParameters(page + key_zeroWord / 4u, lane);
   }
   run.fixed = fixed;
-  key_run(&run, page, words, 0u, lane);
+  key_run(&run, page, 0u, lane);
   return run.result;
 }
 

@@ -19,7 +19,9 @@ struct Folded {
   largest: vec4<f32>,
 }
 
-fn foldKeys(page: u32, query: Rows, group: u32, lane: u32) -> Folded {
+fn foldKeys(page: u32, group: u32, lane: u32) -> Folded {
+  // Read again for every page: held, it would cost the registers of four more workgroups.
+  let query = packedQuery(lane);
   let scale = key_channelParameters(page + key_scaleWord / 4u, group, lane);
   var offsets = key_offset * scale;
   if (key_hasZero) {
@@ -35,33 +37,33 @@ fn foldKeys(page: u32, query: Rows, group: u32, lane: u32) -> Folded {
 
 fn storeKeyParts(folded: Folded, factors: vec4<f32>, group: u32, lane: u32) {
   let parts = partsOf(folded.rows, factors);
-  key_parts[group * LANES + lane] = parts.high;
+  key_parts[group][lane] = parts.high;
   if (PARTS == 2u) {
-    key_parts[(KEY_SETS + group) * LANES + lane] = parts.low;
+    key_parts[KEY_SETS + group][lane] = parts.low;
   }
 }
 
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
-fn keyDots(page: u32, words: key_Words, query: Rows, fixed: FixedKeys, lane: u32) -> Rows {
+fn keyDots(page: u32, fixed: FixedKeys, lane: u32) -> Rows {
   let own = lane * KEY_SETS / LANES;
   var bias = vec4<f32>(0.0);
   var largest = vec4<f32>(0.0);
-  let a = foldKeys(page, query, 0u, lane);
+  let a = foldKeys(page, 0u, lane);
   if (KEY_SETS == 1u) {
     largest = largestOfLanes(a.largest, lane);
     bias = sumOfLanes(a.added, lane);
     storeKeyParts(a, factorsOf(largest), 0u, lane);
   } else if (KEY_SETS == 2u) {
-    let b = foldKeys(page, query, 1u, lane);
+    let b = foldKeys(page, 1u, lane);
     largest = largestOfLanes(max(a.largest, b.largest), lane);
     bias = sumsByQuarter(a.added, a.added, b.added, b.added, lane);
     let factors = factorsOf(largest);
     storeKeyParts(a, factors, 0u, lane);
     storeKeyParts(b, factors, 1u, lane);
   } else {
-    let b = foldKeys(page, query, 1u, lane);
-    let c = foldKeys(page, query, 2u, lane);
-    let d = foldKeys(page, query, 3u, lane);
+    let b = foldKeys(page, 1u, lane);
+    let c = foldKeys(page, 2u, lane);
+    let d = foldKeys(page, 3u, lane);
     largest = largestOfLanes(max(max(a.largest, b.largest), max(c.largest, d.largest)), lane);
     bias = sumsByQuarter(a.added, b.added, c.added, d.added, lane);
     let factors = factorsOf(largest);
@@ -72,7 +74,7 @@ fn keyDots(page: u32, words: key_Words, query: Rows, fixed: FixedKeys, lane: u32
   }
   workgroupBarrier();
   var run: KeyRun;
-  key_run(&run, page, words, own, lane);
+  key_run(&run, page, own, lane);
   let factor = largest * (key_slope / LARGEST_PART);
   let numbers = run.result;
   return Rows(

@@ -11,20 +11,20 @@ struct ValueRun {
 }
 
 fn valueDots(
-  page: u32, words: value_Words, shares: Rows, constants: ptr<function, Rows>, lane: u32,
+  page: u32, shares: Rows, constants: ptr<function, Rows>, lane: u32,
 ) -> Rows {
   let largest = largestOfLanes(max(max(shares.a, shares.b), max(shares.c, shares.d)), lane);
   let parts = partsOf(transposed(shares), factorsOf(largest));
-  value_parts[lane] = parts.high;
+  value_parts[0][lane] = parts.high;
   if (PARTS == 2u) {
-    value_parts[LANES + lane] = parts.low;
+    value_parts[PARTS - 1u][lane] = parts.low;
   }
   workgroupBarrier();
   var run: ValueRun;
   run.shares = shares.a + shares.b + shares.c + shares.d;
   run.page = page;
   run.lane = lane;
-  value_run(&run, page, words, 0u, lane);
+  value_run(&run, page, 0u, lane);
   let factor = largest * (value_slope / LARGEST_PART);
   let numbers = run.result;
   let added = run.added;

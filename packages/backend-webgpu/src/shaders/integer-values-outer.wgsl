@@ -23,13 +23,13 @@ fn largestRows(rows: Rows) -> vec4<f32> {
 
 fn storeValueParts(folded: Rows, factors: vec4<f32>, group: u32, lane: u32) {
   let parts = partsOf(transposed(folded), factors);
-  value_parts[group * LANES + lane] = parts.high;
+  value_parts[group][lane] = parts.high;
   if (PARTS == 2u) {
-    value_parts[(VALUE_SETS + group) * LANES + lane] = parts.low;
+    value_parts[VALUE_SETS + group][lane] = parts.low;
   }
 }
 
-fn valueDots(page: u32, words: value_Words, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
+fn valueDots(page: u32, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
   // By set of channels, a vector over the tokens of the lane.
   let scales = transposed(value_tokenParameters(page + value_scaleWord / 4u, lane));
   var zeros = Rows();
@@ -60,7 +60,7 @@ fn valueDots(page: u32, words: value_Words, shares: Rows, constants: ptr<functio
   }
   workgroupBarrier();
   var run: ValueRun;
-  value_run(&run, page, words, lane * VALUE_SETS / LANES, lane);
+  value_run(&run, page, lane * VALUE_SETS / LANES, lane);
   let factor = largest * (value_slope / LARGEST_PART);
   let numbers = run.result;
   return transposed(Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor));
