@@ -146,7 +146,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     );
   }
   workgroupBarrier();
-  let fixed = prepareKeys(packedQuery(lane), lane);
+  prepareKeys(packedQuery(lane), lane);
   workgroupBarrier();
 
   var maximum = vec4<f32>(NOTHING);
@@ -174,7 +174,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       if (segment.key_source == SOURCE_PACKED) {
         let page = segment.key_page / 4u + head * key_headWords / 4u;
         let slot = segment.key_slot + start;
-        let dotted = keyDots(page, fixed, lane);
+        let dotted = keyDots(page, lane);
         // Wraps for tokens before the tile, which are then not below its count.
         offset = 4u * lane - slot;
         if (full) {

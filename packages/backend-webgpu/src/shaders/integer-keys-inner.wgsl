@@ -1,20 +1,16 @@
 // Keys with groups along channels: the query becomes integers once, scales of tokens multiply sums over a group.
 
-struct FixedKeys {
-  factors: array<vec4<f32>, KEY_GROUPS>,
-  // Sums of the query over the channels of a group.
-  totals: array<vec4<f32>, KEY_GROUPS>,
-}
+// By group of channels: what its sums are worth, and the sum of its query.
+var<workgroup> key_factors: array<vec4<f32>, KEY_GROUPS>;
+var<workgroup> key_totals: array<vec4<f32>, KEY_GROUPS>;
 
 struct KeyRun {
   result: Rows,
   scales: Rows,
   zeros: Rows,
-  fixed: FixedKeys,
 }
 
-fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
-  var fixed: FixedKeys;
+fn prepareKeys(query: Rows, lane: u32) {
   let own = lane * KEY_GROUPS / LANES;
   var factor = vec4<f32>(0.0);
   let ones = vec4<f32>(1.0);
@@ -28,7 +24,7 @@ fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
       ),
       lane,
     );
-    fixed.totals[group] = sumOfLanes(
+    let total = sumOfLanes(
       select(
         vec4<f32>(0.0),
         vec4<f32>(dot(query.a, ones), dot(query.b, ones), dot(query.c, ones), dot(query.d, ones)),
@@ -36,7 +32,10 @@ fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
       ),
       lane,
     );
-    fixed.factors[group] = largest * (key_slope / LARGEST_PART);
+    if (lane == 0u) {
+      key_factors[group] = largest * (key_slope / LARGEST_PART);
+      key_totals[group] = total;
+    }
     factor = select(factor, factorsOf(largest), mine);
   }
   let parts = partsOf(query, factor);
@@ -44,24 +43,22 @@ fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
   if (PARTS == 2u) {
     key_parts[PARTS - 1u][lane] = parts.low;
   }
-  return fixed;
 }
 
-fn keyDots(page: u32, fixed: FixedKeys, lane: u32) -> Rows {
+fn keyDots(page: u32, lane: u32) -> Rows {
   var run: KeyRun;
   run.scales = key_tokenParameters(page + key_scaleWord / 4u, lane);
   if (key_hasZero) {
     run.zeros = key_tokenParameters(page + key_zeroWord / 4u, lane);
   }
-  run.fixed = fixed;
   key_run(&run, page, 0u, lane);
   return run.result;
 }
 
 fn key_group(run: ptr<function, KeyRun>, sums: Sums, group: u32) {
   let numbers = numbersOf(sums);
-  let factor = (*run).fixed.factors[group];
-  let total = (*run).fixed.totals[group];
+  let factor = key_factors[group];
+  let total = key_totals[group];
   let scales = (*run).scales;
   (*run).result.a += scales.a[group] * (numbers.a * factor + key_offset * total);
   (*run).result.b += scales.b[group] * (numbers.b * factor + key_offset * total);

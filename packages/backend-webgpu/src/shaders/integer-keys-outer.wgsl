@@ -1,16 +1,10 @@
 // Keys with groups along tokens: a scale per channel and set of tokens is folded into the query, page by page.
 
-struct FixedKeys {
-  unused: u32,
-}
-
 struct KeyRun {
   result: Rows,
 }
 
-fn prepareKeys(query: Rows, lane: u32) -> FixedKeys {
-  return FixedKeys(0u);
-}
+fn prepareKeys(query: Rows, lane: u32) {}
 
 // The query with the scales of one set of tokens, and its products with what decoding adds.
 struct Folded {
@@ -44,7 +38,7 @@ fn storeKeyParts(folded: Folded, factors: vec4<f32>, group: u32, lane: u32) {
 }
 
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
-fn keyDots(page: u32, fixed: FixedKeys, lane: u32) -> Rows {
+fn keyDots(page: u32, lane: u32) -> Rows {
   let own = lane * KEY_SETS / LANES;
   var bias = vec4<f32>(0.0);
   var largest = vec4<f32>(0.0);
