@@ -23,20 +23,16 @@ export function refusals(plan: Plan): string[] {
 const MOST_TERMS = 4095;
 
 function refusedTensor(plan: TensorPlan): string[] {
-  const { scheme, headDim, heads } = plan;
+  const { scheme, headDim, heads, codec } = plan;
   const reasons: string[] = [];
   if (headDim % 2 !== 0) reasons.push(`head dim ${headDim} is odd`);
   if (heads > 65535) reasons.push(`${heads} kv heads are more than a dispatch has`);
   if (plan.tensor === 'key' && !queriesFit(plan))
     reasons.push(`queries of head dim ${headDim} do not fit into workgroup memory`);
   if (scheme.bits === 16) return reasons;
-  const { quantizer, outliers } = scheme;
-  if (outliers !== undefined) reasons.push(`outliers of kind ${outliers.kind} have no shader yet`);
-  else if (quantizer.codes === 'midRise')
-    reasons.push('midRise codes have no shader without outlier bands');
-  if (quantizer.mode === 'codec') reasons.push('codecs have no shader yet');
-  if (scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding have no shader yet');
+  const { quantizer } = scheme;
+  if (codec !== undefined && codec.wgsl === undefined)
+    reasons.push(`the codec ${JSON.stringify(codec.id)} brings no WGSL text`);
   for (const step of scheme.transforms ?? []) {
     if ('statisticsTokens' in step && step.statisticsTokens > MOST_TERMS)
       reasons.push(`statistics of more than ${MOST_TERMS} tokens have no shader`);

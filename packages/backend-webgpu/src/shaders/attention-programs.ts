@@ -1,14 +1,15 @@
 /**
  * The kernels of attention over one layer: queries, the packing kernel, merge.
  */
-import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
+import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
+import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
 import { functionText, type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
 import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
-import { outputPieces, queryPieces } from './transform-steps.js';
+import { inversePieces, queryPieces } from './transform-steps.js';
 
 /** How attention meets codes: integers of 15 bits (error below 1e-3), or of 8 bits. */
 export type Precision = 'exact' | 'fast';
@@ -38,6 +39,9 @@ const ROWS = 4;
 /** Workgroup memory a device surely has, and what the general attention needs beside queries. */
 const WORKGROUP_BYTES = 16384;
 const TILE_BYTES = 16 * (64 + 4);
+/** Keys that attention-rope.wgsl holds, the one that turns among them, and sums of its lanes. */
+const TURNED_KEYS = 8 + 1;
+const SUM_BYTES = 16 * 64;
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
 /** Loads that are on their way at once. */
@@ -56,7 +60,7 @@ export function attentionPrograms(
   const { key, value, geometry } = layer;
   const groupHeads = geometry.queryHeads / geometry.kvHeads;
   const order = orderOf(layer, options);
-  const keyTransforms = transformsOf(key);
+  const keyTransforms = queryTransforms(key);
   const valueTransforms = transformsOf(value);
   const queryWords = queryWordsOf(key);
   const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
@@ -75,6 +79,9 @@ export function attentionPrograms(
     VALUE_MEASURED: valueTransforms.some((transform) => 'statisticsTokens' in transform),
     NO_STATISTICS: 0xffffffff,
     LOGIT_SCALE: { f32: geometry.scale },
+    ROTARY_PAIRS: geometry.rotary?.frequencies.length ?? 0,
+    ROTARY_ADJACENT: geometry.rotary?.pairs === 'adjacent',
+    key_frequenciesWord: numbers.key.frequencies,
     SOFT_CAP: { f32: geometry.softCap ?? 0 },
     WINDOW_SIZE: geometry.slidingWindow?.size ?? 0,
     WINDOW_SINKS: geometry.slidingWindow?.sinks ?? 0,
@@ -84,24 +91,25 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader({ ...constants, ROWS }, [
+      : composeShader({ ...constants, ROWS, ROW_CHANNELS: key.headDim }, [
           'job',
           'numbers',
           'parameters',
           'attention',
+          ...logitPieces(key, numbers.key),
           ...elementPieces(key),
           ...elementPieces(value),
         ]);
   return {
     query: program(
       'prepareQuery',
-      compose(key.headDim, ['query', ...queryPieces(key, numbers.key)]),
+      compose(key.headDim, ['query', ...queryPieces(key, numbers.key, keyTransforms.length)]),
       ['read', 'read', 'write'],
     ),
     attend: program('attend', attend, ['read', 'read', 'read', 'read', 'write']),
     merge: program(
       'merge',
-      compose(value.headDim, ['merge', ...outputPieces(value, numbers.value)]),
+      compose(value.headDim, ['merge', ...inversePieces(value, numbers.value)]),
       ['read', 'read', 'write', 'write'],
     ),
     rows: ROWS,
@@ -112,12 +120,27 @@ export function attentionPrograms(
 
 /** f32 words of one query: as it came, as it meets packed keys, and what is added. */
 function queryWordsOf(key: TensorPlan): number {
-  return transformsOf(key).length === 0 ? key.headDim : 2 * key.headDim + 1;
+  return queryTransforms(key).length === 0 ? key.headDim : 2 * key.headDim + 1;
+}
+
+/** Of keys before the rotary embedding transforms are undone in each key instead. */
+function queryTransforms(key: TensorPlan): readonly Transform[] {
+  return isPreRope(key) ? [] : transformsOf(key);
+}
+
+function isPreRope({ scheme }: TensorPlan): boolean {
+  return scheme.bits !== 16 && scheme.stage === 'pre-rope';
+}
+
+function logitPieces(key: TensorPlan, numbers: TensorNumbers): Piece[] {
+  if (!isPreRope(key)) return ['attention-dots'];
+  return ['attention-rope', 'rotary', ...inversePieces(key, numbers)];
 }
 
 /** Whether the queries of a workgroup fit into its memory. */
 export function queriesFit(key: TensorPlan): boolean {
-  return 4 * ROWS * queryWordsOf(key) + TILE_BYTES <= WORKGROUP_BYTES;
+  const turned = isPreRope(key) ? 4 * TURNED_KEYS * key.headDim + SUM_BYTES : 0;
+  return 4 * ROWS * queryWordsOf(key) + TILE_BYTES + turned <= WORKGROUP_BYTES;
 }
 
 function integerAttention(
@@ -174,10 +197,18 @@ function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number
   return functionText(signature, lines);
 }
 
-function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {
+function elementPieces({ tensor, scheme, codec }: TensorPlan): Piece[] {
   const prefix = `${tensor}_`;
   const pieces = (parts: readonly ShaderPart[]) => parts.map((part): Piece => ({ part, prefix }));
   if (scheme.bits === 16) return pieces(['element-window', 'element']);
+  if (codec !== undefined) {
+    const text = codecText(codec, `${prefix}codec_`, `${prefix}memory[index]`);
+    return [text, ...pieces(['element-codec', 'element'])];
+  }
+  const fields: Piece[] = [parameterText(scheme, prefix), ...pieces(['element-parameters'])];
+  const { outliers } = scheme;
+  if (outliers?.kind === 'bands')
+    return [...fields, ...pieces(['element-canonical', 'element-bands', 'element'])];
   const { mode, codes } = scheme.quantizer;
   const value: ShaderPart =
     typeof codes === 'object'
@@ -187,8 +218,9 @@ function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {
         : mode === 'hybrid'
           ? 'element-hybrid'
           : 'element-symmetric';
+  const packed: ShaderPart = outliers?.kind === 'top' ? 'element-top' : 'element-plain';
   return [
-    parameterText(scheme, prefix),
-    ...pieces(['element-parameters', 'element-canonical', value, 'element-groups', 'element']),
+    ...fields,
+    ...pieces(['element-canonical', value, 'element-groups', packed, 'element']),
   ];
 }

@@ -29,7 +29,9 @@ import { type TensorPrograms, tensorPrograms } from '../shaders/tensor-programs.
 import { appendTensor, type TensorKernels } from './append.js';
 import { type AttentionKernels, attend, WORKGROUPS } from './attend.js';
 import { InputPool } from './input-pool.js';
+import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
+import { StepFaults } from './step-faults.js';
 import { TensorMemory } from './tensor-memory.js';
 
 /** Scratch that packing goes through, unless one block needs more. */
@@ -55,6 +57,7 @@ export class WebGpuStore implements BlockStore {
   readonly #device: GPUDevice;
   readonly #recorder: Recorder;
   readonly #inputs: InputPool;
+  readonly #faults: StepFaults;
   readonly #layers: Layer[];
   readonly #scratch: GPUBuffer;
   readonly #prepared: GrowingBuffer;
@@ -67,6 +70,7 @@ export class WebGpuStore implements BlockStore {
     this.#layers = layers;
     this.#recorder = new Recorder(device);
     this.#inputs = new InputPool(device);
+    this.#faults = new StepFaults(device);
     this.#scratch = device.createBuffer({
       label: 'lowbit-kv scratch',
       size: scratchBytes,
@@ -84,8 +88,8 @@ export class WebGpuStore implements BlockStore {
     plan: Plan,
     options: StoreOptions,
   ): Promise<WebGpuStore> {
-    const numbers = plan.layers.map(({ key, value }) => ({
-      key: tensorNumbers(key),
+    const numbers = plan.layers.map(({ key, value, geometry }) => ({
+      key: tensorNumbers(key, geometry.rotary),
       value: tensorNumbers(value),
     }));
     const kernels = await Promise.all(
@@ -130,6 +134,10 @@ export class WebGpuStore implements BlockStore {
           scratch: this.#scratch,
           inputs: input.buffer,
           inputHalf: input[tensor],
+          fault: () =>
+            this.#faults.register(job.step, (head) =>
+              outlierCapacity(layer.plan[tensor], layer.plan.layer, head),
+            ),
         },
         job.work[tensor],
       );
@@ -182,11 +190,13 @@ export class WebGpuStore implements BlockStore {
     this.#recorder.submit();
     this.#inputs.release(step);
     await this.#device.queue.onSubmittedWorkDone();
+    await this.#faults.check(step);
   }
 
   forget(step: number): void {
     this.#recorder.submit();
     this.#inputs.release(step);
+    this.#faults.forget(step);
   }
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
@@ -223,7 +233,7 @@ export class WebGpuStore implements BlockStore {
       value.buffer.destroy();
     }
     this.#layers.length = 0;
-    for (const part of [this.#inputs, this.#prepared, this.#partials, this.#recorder])
+    for (const part of [this.#inputs, this.#faults, this.#prepared, this.#partials, this.#recorder])
       part.dispose();
     this.#scratch.destroy();
     this.#nothing.destroy();
@@ -342,6 +352,8 @@ async function tensorKernels(
       gather: await kernel(pack.gather),
       parameters: pack.parameters && (await kernel(pack.parameters)),
       codes: await kernel(pack.codes),
+      top: pack.top && (await kernel(pack.top)),
+      outliers: pack.outliers && (await kernel(pack.outliers)),
       statistics: await Promise.all(
         pack.statistics.map(async ({ gather, measure }) => ({
           gather: await kernel(gather),
