@@ -219,8 +219,5 @@ function elementPieces({ tensor, scheme, codec }: TensorPlan): Piece[] {
           ? 'element-hybrid'
           : 'element-symmetric';
   const packed: ShaderPart = outliers?.kind === 'top' ? 'element-top' : 'element-plain';
-  return [
-    ...fields,
-    ...pieces(['element-canonical', value, 'element-groups', packed, 'element']),
-  ];
+  return [...fields, ...pieces(['element-canonical', value, 'element-groups', packed, 'element'])];
 }

@@ -81,8 +81,7 @@ function packPrograms(
         ? null
         : program('packParameters', pack, ['read', 'write']),
     codes: program('packCodes', pack, ['read', 'write']),
-    top:
-      scheme.outliers?.kind === 'top' ? program('takeOutliers', top, ['write', 'write']) : null,
+    top: scheme.outliers?.kind === 'top' ? program('takeOutliers', top, ['write', 'write']) : null,
     outliers:
       scheme.outliers?.kind === 'bands'
         ? program('packOutliers', outliers, ['write', 'write', 'write'])

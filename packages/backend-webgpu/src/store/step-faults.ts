@@ -25,7 +25,10 @@ export class StepFaults {
   }
 
   /** The buffer in which a job of a step leaves `number * 65536 + head`, the smallest of all. */
-  register(step: number, failure: Failure): { readonly buffer: GPUBuffer; readonly number: number } {
+  register(
+    step: number,
+    failure: Failure,
+  ): { readonly buffer: GPUBuffer; readonly number: number } {
     let slot = this.#used.get(step);
     if (slot === undefined) {
       slot = this.#free.pop() ?? this.#create();
@@ -70,8 +73,16 @@ export class StepFaults {
   }
 
   #create(): Slot {
-    const buffer = this.#device.createBuffer({ label: 'lowbit-kv faults', size: BYTES, usage: 0x8c });
-    const staging = this.#device.createBuffer({ label: 'lowbit-kv faults', size: BYTES, usage: 0x9 });
+    const buffer = this.#device.createBuffer({
+      label: 'lowbit-kv faults',
+      size: BYTES,
+      usage: 0x8c,
+    });
+    const staging = this.#device.createBuffer({
+      label: 'lowbit-kv faults',
+      size: BYTES,
+      usage: 0x9,
+    });
     const slot = { buffer, staging, failures: [] };
     this.#clear(slot);
     return slot;
