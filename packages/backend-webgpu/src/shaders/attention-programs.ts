@@ -39,9 +39,10 @@ const ROWS = 4;
 /** Workgroup memory a device surely has, and what the general attention needs beside queries. */
 const WORKGROUP_BYTES = 16384;
 const TILE_BYTES = 16 * (64 + 4);
-/** Keys that attention-rope.wgsl holds, the one that turns among them, and sums of its lanes. */
-const TURNED_KEYS = 8 + 1;
+/** Sums of the lanes of attention-staged.wgsl. */
 const SUM_BYTES = 16 * 64;
+/** Tokens that are decoded together where lanes do that together. */
+const STAGED = [16, 8, 4, 2, 1];
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
 /** Loads that are on their way at once. */
@@ -91,15 +92,19 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader({ ...constants, ROWS, ROW_CHANNELS: key.headDim }, [
-          'job',
-          'numbers',
-          'parameters',
-          'attention',
-          ...logitPieces(key, numbers.key),
-          ...elementPieces(key),
-          ...elementPieces(value),
-        ]);
+      : composeShader(
+          { ...constants, ROWS, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) },
+          [
+            'job',
+            'numbers',
+            'parameters',
+            'attention',
+            ...stagedPieces(layer),
+            ...logitPieces(layer, numbers.key),
+            ...elementPieces(key),
+            ...elementPieces(value),
+          ],
+        );
   return {
     query: program(
       'prepareQuery',
@@ -132,15 +137,51 @@ function isPreRope({ scheme }: TensorPlan): boolean {
   return scheme.bits !== 16 && scheme.stage === 'pre-rope';
 }
 
-function logitPieces(key: TensorPlan, numbers: TensorNumbers): Piece[] {
-  if (!isPreRope(key)) return ['attention-dots'];
-  return ['attention-rope', 'rotary', ...inversePieces(key, numbers)];
+function logitPieces({ key }: LayerPlan, numbers: TensorNumbers): Piece[] {
+  if (isPreRope(key))
+    return ['attention-staged', 'keys-turned', 'rotary', ...inversePieces(key, numbers)];
+  return key.codec === undefined ? ['attention-dots'] : ['attention-staged', 'keys-decoded'];
+}
+
+function stagedPieces({ key, value }: LayerPlan): Piece[] {
+  const stages = (prefix: string): Piece => ({ part: 'stage-codec', prefix });
+  return [
+    ...(isStaged(key) || isStaged(value) ? (['staged'] as const) : []),
+    ...(key.codec === undefined || isPreRope(key) ? [] : [stages('key_')]),
+    ...(isStaged(value) ? [stages('value_'), 'values-staged' as const] : ['values-plain' as const]),
+  ];
+}
+
+function stagedConstants(layer: LayerPlan): Constants {
+  return {
+    STAGED: stagedTokens(layer) ?? 0,
+    STAGED_CHANNELS: stagedChannels(layer),
+  };
+}
+
+/** Whether all lanes decode tokens together: groups of a codec are wholes, keys before the rotary embedding turn as wholes. */
+function isStaged(plan: TensorPlan): boolean {
+  return plan.codec !== undefined || isPreRope(plan);
+}
+
+function stagedChannels({ key, value }: LayerPlan): number {
+  return Math.max(...[key, value].map((plan) => (isStaged(plan) ? plan.headDim : 0)));
+}
+
+/** Undefined when not even one token fits into workgroup memory beside the queries. */
+function stagedTokens(layer: LayerPlan): number | undefined {
+  const { key } = layer;
+  const fixed =
+    4 * ROWS * queryWordsOf(key) +
+    TILE_BYTES +
+    (isStaged(key) ? SUM_BYTES : 0) +
+    (isPreRope(key) ? 4 * key.headDim : 0);
+  return STAGED.find((tokens) => fixed + 4 * tokens * stagedChannels(layer) <= WORKGROUP_BYTES);
 }
 
 /** Whether the queries of a workgroup fit into its memory. */
-export function queriesFit(key: TensorPlan): boolean {
-  const turned = isPreRope(key) ? 4 * TURNED_KEYS * key.headDim + SUM_BYTES : 0;
-  return 4 * ROWS * queryWordsOf(key) + TILE_BYTES + turned <= WORKGROUP_BYTES;
+export function queriesFit(layer: LayerPlan): boolean {
+  return stagedTokens(layer) !== undefined;
 }
 
 function integerAttention(

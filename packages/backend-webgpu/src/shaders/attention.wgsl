@@ -112,20 +112,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         foldSum(tokens, isPacked);
       }
       let rescale = row_rescale;
+      // Zeros are written out: not every driver clears a bare declaration again in each trip of a loop.
+      var sums = array<vec4<f32>, CHANNELS>();
+      addValues(segment, start, tokens, head, lane, &sums);
       for (var c = 0u; c < CHANNELS; c += 1u) {
-        let channel = c * ATTENTION_SIZE + lane;
-        if (channel >= value_headDim) {
-          break;
-        }
-        var sum = vec4<f32>(0.0);
-        for (var t = 0u; t < tokens; t += 1u) {
-          let value = value_element(
-            segment.value_source, segment.value_page, head, segment.value_slot + start + t, channel,
-          );
-          // A weight of zero hides its value, whatever it is.
-          let weight = weights[t];
-          sum += select(weight * value, vec4<f32>(0.0), weight == vec4<f32>(0.0));
-        }
+        let sum = sums[c];
         if (VALUE_TRANSFORMED) {
           packed[c] = packed[c] * rescale + select(vec4<f32>(0.0), sum, isPacked);
           plain[c] = plain[c] * rescale + select(sum, vec4<f32>(0.0), isPacked);
@@ -158,6 +149,12 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       }
     }
   }
+}
+
+// A weight of zero hides its value, whatever it is.
+fn weighted(token: u32, value: f32) -> vec4<f32> {
+  let weight = weights[token];
+  return select(weight * value, vec4<f32>(0.0), weight == vec4<f32>(0.0));
 }
 
 fn logitsOf(dots: vec4<f32>) -> vec4<f32> {
