@@ -140,15 +140,23 @@ function isPreRope({ scheme }: TensorPlan): boolean {
 function logitPieces({ key }: LayerPlan, numbers: TensorNumbers): Piece[] {
   if (isPreRope(key))
     return ['attention-staged', 'keys-turned', 'rotary', ...inversePieces(key, numbers)];
-  return key.codec === undefined ? ['attention-dots'] : ['attention-staged', 'keys-decoded'];
+  return isStaged(key) ? ['attention-staged', 'keys-decoded'] : ['attention-dots'];
 }
 
 function stagedPieces({ key, value }: LayerPlan): Piece[] {
-  const stages = (prefix: string): Piece => ({ part: 'stage-codec', prefix });
+  const stages = (plan: TensorPlan): Piece[] => {
+    const prefix = `${plan.tensor}_`;
+    const packed = plan.codec === undefined ? 'stage-bands' : 'stage-codec';
+    return [
+      { part: 'stage', prefix },
+      { part: packed, prefix },
+    ];
+  };
   return [
     ...(isStaged(key) || isStaged(value) ? (['staged'] as const) : []),
-    ...(key.codec === undefined || isPreRope(key) ? [] : [stages('key_')]),
-    ...(isStaged(value) ? [stages('value_'), 'values-staged' as const] : ['values-plain' as const]),
+    ...(isStaged(key) && !isPreRope(key) ? stages(key) : []),
+    ...(isStaged(value) ? stages(value) : []),
+    isStaged(value) ? 'values-staged' : 'values-plain',
   ];
 }
 
@@ -159,9 +167,14 @@ function stagedConstants(layer: LayerPlan): Constants {
   };
 }
 
-/** Whether all lanes decode tokens together: groups of a codec are wholes, keys before the rotary embedding turn as wholes. */
+/**
+ * Whether all lanes decode tokens together: groups of a codec, runs of bytes and keys that turn to their positions are more
+ * than single elements.
+ */
 function isStaged(plan: TensorPlan): boolean {
-  return plan.codec !== undefined || isPreRope(plan);
+  const { scheme, codec } = plan;
+  const hasBands = scheme.bits !== 16 && scheme.outliers?.kind === 'bands';
+  return codec !== undefined || hasBands || isPreRope(plan);
 }
 
 function stagedChannels({ key, value }: LayerPlan): number {
