@@ -2,6 +2,7 @@
  * What this backend does not execute, by plan: asked before anything is allocated.
  */
 import {
+  type LayerPlan,
   type Plan,
   type QuantizedTensorScheme,
   type TensorPlan,
@@ -13,30 +14,32 @@ import { groupSize } from './shaders/group-size.js';
 /** One reason per feature; empty when the whole plan runs. */
 export function refusals(plan: Plan): string[] {
   const reasons = new Set(unexecutedFeatures(plan));
-  for (const layer of plan.layers)
+  for (const layer of plan.layers) {
     for (const tensor of ['key', 'value'] as const)
       for (const reason of refusedTensor(layer[tensor])) reasons.add(`${tensor}: ${reason}`);
+    for (const reason of refusedLayer(layer)) reasons.add(reason);
+  }
   return [...reasons];
 }
 
 /** Terms that a pairwise sum in a shader has room for. */
 const MOST_TERMS = 4095;
 
+function refusedLayer(layer: LayerPlan): string[] {
+  if (queriesFit(layer)) return [];
+  const { headDim } = layer.key;
+  return [`key: queries of head dim ${headDim} do not fit into workgroup memory`];
+}
+
 function refusedTensor(plan: TensorPlan): string[] {
-  const { scheme, headDim, heads } = plan;
+  const { scheme, headDim, heads, codec } = plan;
   const reasons: string[] = [];
   if (headDim % 2 !== 0) reasons.push(`head dim ${headDim} is odd`);
   if (heads > 65535) reasons.push(`${heads} kv heads are more than a dispatch has`);
-  if (plan.tensor === 'key' && !queriesFit(plan))
-    reasons.push(`queries of head dim ${headDim} do not fit into workgroup memory`);
   if (scheme.bits === 16) return reasons;
-  const { quantizer, outliers } = scheme;
-  if (outliers !== undefined) reasons.push(`outliers of kind ${outliers.kind} have no shader yet`);
-  else if (quantizer.codes === 'midRise')
-    reasons.push('midRise codes have no shader without outlier bands');
-  if (quantizer.mode === 'codec') reasons.push('codecs have no shader yet');
-  if (scheme.stage === 'pre-rope')
-    reasons.push('keys before the rotary embedding have no shader yet');
+  const { quantizer } = scheme;
+  if (codec !== undefined && codec.wgsl === undefined)
+    reasons.push(`the codec ${JSON.stringify(codec.id)} brings no WGSL text`);
   for (const step of scheme.transforms ?? []) {
     if ('statisticsTokens' in step && step.statisticsTokens > MOST_TERMS)
       reasons.push(`statistics of more than ${MOST_TERMS} tokens have no shader`);

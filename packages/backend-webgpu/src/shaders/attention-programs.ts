@@ -1,14 +1,15 @@
 /**
  * The kernels of attention over one layer: queries, the packing kernel, merge.
  */
-import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
+import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
+import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
 import { functionText, type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
 import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
-import { outputPieces, queryPieces } from './transform-steps.js';
+import { inversePieces, queryPieces } from './transform-steps.js';
 
 /** How attention meets codes: integers of 15 bits (error below 1e-3), or of 8 bits. */
 export type Precision = 'exact' | 'fast';
@@ -38,6 +39,10 @@ const ROWS = 4;
 /** Workgroup memory a device surely has, and what the general attention needs beside queries. */
 const WORKGROUP_BYTES = 16384;
 const TILE_BYTES = 16 * (64 + 4);
+/** Sums of the lanes of attention-staged.wgsl. */
+const SUM_BYTES = 16 * 64;
+/** Tokens that are decoded together where lanes do that together. */
+const STAGED = [16, 8, 4, 2, 1];
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
 /** Words that are met, and loaded, in one trip of the loop over a page. */
@@ -56,7 +61,7 @@ export function attentionPrograms(
   const { key, value, geometry } = layer;
   const groupHeads = geometry.queryHeads / geometry.kvHeads;
   const order = orderOf(layer, options);
-  const keyTransforms = transformsOf(key);
+  const keyTransforms = queryTransforms(key);
   const valueTransforms = transformsOf(value);
   const queryWords = queryWordsOf(key);
   const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
@@ -75,6 +80,9 @@ export function attentionPrograms(
     VALUE_MEASURED: valueTransforms.some((transform) => 'statisticsTokens' in transform),
     NO_STATISTICS: 0xffffffff,
     LOGIT_SCALE: { f32: geometry.scale },
+    ROTARY_PAIRS: geometry.rotary?.frequencies.length ?? 0,
+    ROTARY_ADJACENT: geometry.rotary?.pairs === 'adjacent',
+    key_frequenciesWord: numbers.key.frequencies,
     SOFT_CAP: { f32: geometry.softCap ?? 0 },
     WINDOW_SIZE: geometry.slidingWindow?.size ?? 0,
     WINDOW_SINKS: geometry.slidingWindow?.sinks ?? 0,
@@ -84,24 +92,29 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader({ ...constants, ROWS }, [
-          'job',
-          'numbers',
-          'parameters',
-          'attention',
-          ...elementPieces(key),
-          ...elementPieces(value),
-        ]);
+      : composeShader(
+          { ...constants, ROWS, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) },
+          [
+            'job',
+            'numbers',
+            'parameters',
+            'attention',
+            ...stagedPieces(layer),
+            ...logitPieces(layer, numbers.key),
+            ...elementPieces(key),
+            ...elementPieces(value),
+          ],
+        );
   return {
     query: program(
       'prepareQuery',
-      compose(key.headDim, ['query', ...queryPieces(key, numbers.key)]),
+      compose(key.headDim, ['query', ...queryPieces(key, numbers.key, keyTransforms.length)]),
       ['read', 'read', 'write'],
     ),
     attend: program('attend', attend, ['read', 'read', 'read', 'read', 'write']),
     merge: program(
       'merge',
-      compose(value.headDim, ['merge', ...outputPieces(value, numbers.value)]),
+      compose(value.headDim, ['merge', ...inversePieces(value, numbers.value)]),
       ['read', 'read', 'write', 'write'],
     ),
     rows: ROWS,
@@ -112,12 +125,76 @@ export function attentionPrograms(
 
 /** f32 words of one query: as it came, as it meets packed keys, and what is added. */
 function queryWordsOf(key: TensorPlan): number {
-  return transformsOf(key).length === 0 ? key.headDim : 2 * key.headDim + 1;
+  return queryTransforms(key).length === 0 ? key.headDim : 2 * key.headDim + 1;
+}
+
+/** Of keys before the rotary embedding transforms are undone in each key instead. */
+function queryTransforms(key: TensorPlan): readonly Transform[] {
+  return isPreRope(key) ? [] : transformsOf(key);
+}
+
+function isPreRope({ scheme }: TensorPlan): boolean {
+  return scheme.bits !== 16 && scheme.stage === 'pre-rope';
+}
+
+function logitPieces({ key }: LayerPlan, numbers: TensorNumbers): Piece[] {
+  if (isPreRope(key))
+    return ['attention-staged', 'keys-turned', 'rotary', ...inversePieces(key, numbers)];
+  return isStaged(key) ? ['attention-staged', 'keys-decoded'] : ['attention-dots'];
+}
+
+function stagedPieces({ key, value }: LayerPlan): Piece[] {
+  const stages = (plan: TensorPlan): Piece[] => {
+    const prefix = `${plan.tensor}_`;
+    const packed = plan.codec === undefined ? 'stage-bands' : 'stage-codec';
+    return [
+      { part: 'stage', prefix },
+      { part: packed, prefix },
+    ];
+  };
+  return [
+    ...(isStaged(key) || isStaged(value) ? (['staged'] as const) : []),
+    ...(isStaged(key) && !isPreRope(key) ? stages(key) : []),
+    ...(isStaged(value) ? stages(value) : []),
+    isStaged(value) ? 'values-staged' : 'values-plain',
+  ];
+}
+
+function stagedConstants(layer: LayerPlan): Constants {
+  return {
+    STAGED: stagedTokens(layer) ?? 0,
+    STAGED_CHANNELS: stagedChannels(layer),
+  };
+}
+
+/**
+ * Whether all lanes decode tokens together: groups of a codec, runs of bytes and keys that turn to their positions are more
+ * than single elements.
+ */
+function isStaged(plan: TensorPlan): boolean {
+  const { scheme, codec } = plan;
+  const hasBands = scheme.bits !== 16 && scheme.outliers?.kind === 'bands';
+  return codec !== undefined || hasBands || isPreRope(plan);
+}
+
+function stagedChannels({ key, value }: LayerPlan): number {
+  return Math.max(...[key, value].map((plan) => (isStaged(plan) ? plan.headDim : 0)));
+}
+
+/** Undefined when not even one token fits into workgroup memory beside the queries. */
+function stagedTokens(layer: LayerPlan): number | undefined {
+  const { key } = layer;
+  const fixed =
+    4 * ROWS * queryWordsOf(key) +
+    TILE_BYTES +
+    (isStaged(key) ? SUM_BYTES : 0) +
+    (isPreRope(key) ? 4 * key.headDim : 0);
+  return STAGED.find((tokens) => fixed + 4 * tokens * stagedChannels(layer) <= WORKGROUP_BYTES);
 }
 
 /** Whether the queries of a workgroup fit into its memory. */
-export function queriesFit(key: TensorPlan): boolean {
-  return 4 * ROWS * queryWordsOf(key) + TILE_BYTES <= WORKGROUP_BYTES;
+export function queriesFit(layer: LayerPlan): boolean {
+  return stagedTokens(layer) !== undefined;
 }
 
 function integerAttention(
@@ -192,10 +269,18 @@ function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number
   );
 }
 
-function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {
+function elementPieces({ tensor, scheme, codec }: TensorPlan): Piece[] {
   const prefix = `${tensor}_`;
   const pieces = (parts: readonly ShaderPart[]) => parts.map((part): Piece => ({ part, prefix }));
   if (scheme.bits === 16) return pieces(['element-window', 'element']);
+  if (codec !== undefined) {
+    const text = codecText(codec, `${prefix}codec_`, `${prefix}memory[index]`);
+    return [text, ...pieces(['element-codec', 'element'])];
+  }
+  const fields: Piece[] = [parameterText(scheme, prefix), ...pieces(['element-parameters'])];
+  const { outliers } = scheme;
+  if (outliers?.kind === 'bands')
+    return [...fields, ...pieces(['element-canonical', 'element-bands', 'element'])];
   const { mode, codes } = scheme.quantizer;
   const value: ShaderPart =
     typeof codes === 'object'
@@ -205,8 +290,6 @@ function elementPieces({ tensor, scheme }: TensorPlan): Piece[] {
         : mode === 'hybrid'
           ? 'element-hybrid'
           : 'element-symmetric';
-  return [
-    parameterText(scheme, prefix),
-    ...pieces(['element-parameters', 'element-canonical', value, 'element-groups', 'element']),
-  ];
+  const packed: ShaderPart = outliers?.kind === 'top' ? 'element-top' : 'element-plain';
+  return [...fields, ...pieces(['element-canonical', value, 'element-groups', packed, 'element'])];
 }

@@ -63,6 +63,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   let firstQuery = commands[sequence];
   let rows = commands[sequence + 1u] * GROUP_HEADS;
   let firstPosition = commands[sequence + 2u] - commands[sequence + 1u];
+  let statisticsPage = commands[sequence + 3u];
   let head = group.y;
   let firstRow = group.z * ROWS;
   if (firstRow >= rows) {
@@ -91,9 +92,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     let isPacked = VALUE_TRANSFORMED && segment.value_source == SOURCE_PACKED;
     for (var start = 0u; start < segment.count; start += TILE) {
       let tokens = min(TILE, segment.count - start);
+      tileLogits(segment, start, tokens, head, statisticsPage, lane);
+      workgroupBarrier();
       if (lane < tokens) {
-        let logits = logitsOf(segment, start + lane, head);
-        weights[lane] = select(vec4<f32>(NOTHING), logits, known & visible(segment.position + start + lane, position));
+        let seen = known & visible(segment.position + start + lane, position);
+        weights[lane] = select(vec4<f32>(NOTHING), weights[lane], seen);
       }
       workgroupBarrier();
       if (lane == 0u) {
@@ -109,20 +112,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         foldSum(tokens, isPacked);
       }
       let rescale = row_rescale;
+      // Zeros are written out: not every driver clears a bare declaration again in each trip of a loop.
+      var sums = array<vec4<f32>, CHANNELS>();
+      addValues(segment, start, tokens, head, lane, &sums);
       for (var c = 0u; c < CHANNELS; c += 1u) {
-        let channel = c * ATTENTION_SIZE + lane;
-        if (channel >= value_headDim) {
-          break;
-        }
-        var sum = vec4<f32>(0.0);
-        for (var t = 0u; t < tokens; t += 1u) {
-          let value = value_element(
-            segment.value_source, segment.value_page, head, segment.value_slot + start + t, channel,
-          );
-          // A weight of zero hides its value, whatever it is.
-          let weight = weights[t];
-          sum += select(weight * value, vec4<f32>(0.0), weight == vec4<f32>(0.0));
-        }
+        let sum = sums[c];
         if (VALUE_TRANSFORMED) {
           packed[c] = packed[c] * rescale + select(vec4<f32>(0.0), sum, isPacked);
           plain[c] = plain[c] * rescale + select(sum, vec4<f32>(0.0), isPacked);
@@ -157,18 +151,13 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   }
 }
 
-// Logits of all rows with one token: number `token` of the segment.
-fn logitsOf(segment: Segment, token: u32, head: u32) -> vec4<f32> {
-  let transformed = KEY_TRANSFORMED && segment.key_source == SOURCE_PACKED;
-  let offset = select(0u, key_headDim, transformed);
-  var dots = vec4<f32>(0.0);
-  for (var channel = 0u; channel < key_headDim; channel += 1u) {
-    let key = key_element(segment.key_source, segment.key_page, head, segment.key_slot + token, channel);
-    dots += query_tile[offset + channel] * key;
-  }
-  if (transformed) {
-    dots += query_tile[QUERY_WORDS - 1u];
-  }
+// A weight of zero hides its value, whatever it is.
+fn weighted(token: u32, value: f32) -> vec4<f32> {
+  let weight = weights[token];
+  return select(weight * value, vec4<f32>(0.0), weight == vec4<f32>(0.0));
+}
+
+fn logitsOf(dots: vec4<f32>) -> vec4<f32> {
   let logits = dots * LOGIT_SCALE;
   if (SOFT_CAP > 0.0) {
     return SOFT_CAP * tanh(logits / SOFT_CAP);

@@ -1,6 +1,6 @@
-// A packed element of groups along tokens or channels.
+// An element by the parameters and codes of its group, along tokens or channels.
 
-fn tensor_packed(page: u32, head: u32, slot: u32, channel: u32) -> f32 {
+fn tensor_grouped(page: u32, head: u32, slot: u32, channel: u32) -> f32 {
   let base = page + head * tensor_headWords;
   var entry = 0u;
   if (tensor_alongTokens) {

@@ -4,7 +4,7 @@
 const ROW_SIZE = 64u;
 const SPAN_WORDS = 6u;
 
-@group(0) @binding(2) var<storage, read> memory: array<u32>;
+@group(0) @binding(2) var<storage, read> tensor_memory: array<u32>;
 @group(0) @binding(3) var<storage, read> inputs: array<u32>;
 @group(0) @binding(4) var<storage, read_write> scratch: array<u32>;
 
@@ -36,7 +36,7 @@ fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     var bits = 0u;
     if (commands[span + 1u] == SOURCE_WINDOW) {
       let index = page + (head * WINDOW_TOKENS + token) * tensor_headDim + channel;
-      bits = halfAt(memory[index / 2u], index);
+      bits = halfAt(tensor_memory[index / 2u], index);
     } else {
       let index = page + (token * tensor_heads + head) * tensor_headDim + channel;
       bits = halfAt(inputs[index / 2u], index);

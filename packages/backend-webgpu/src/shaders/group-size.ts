@@ -1,9 +1,8 @@
 /**
- * Elements that share parameters.
+ * Elements that share parameters: a run of tokens of one channel, or of channels of one token.
  */
 import type { TensorPlan } from '@lowbit-kv/core';
 
 export function groupSize({ layout }: TensorPlan): number {
-  if (layout === null) return 0;
-  return layout.codes.rows === 'channels' ? layout.tokensPerGroup : layout.channelsPerGroup;
+  return layout === null ? 0 : layout.tokensPerGroup * layout.channelsPerGroup;
 }

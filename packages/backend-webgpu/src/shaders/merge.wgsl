@@ -6,7 +6,7 @@ const ROW_SIZE = MERGE_SIZE;
 const HELD = 256u;
 const NOTHING = -3.0e38;
 
-@group(0) @binding(2) var<storage, read> memory: array<u32>;
+@group(0) @binding(2) var<storage, read> value_memory: array<u32>;
 @group(0) @binding(3) var<storage, read> partials: array<f32>;
 @group(0) @binding(4) var<storage, read_write> outputs: array<f32>;
 @group(0) @binding(5) var<storage, read_write> log_sum_exp: array<u32>;

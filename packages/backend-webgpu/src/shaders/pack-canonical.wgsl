@@ -36,14 +36,8 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
   for (var i = begin; i < until; i += 1u) {
     let slot = select(row, i, tensor_alongTokens);
     let channel = select(i, row, tensor_alongTokens);
-    var entry = 0u;
-    if (tensor_alongTokens) {
-      entry = slot / GROUP_SIZE * tensor_headDim + channel;
-    } else {
-      entry = slot * tensor_groupsPerRow + channel / GROUP_SIZE;
-    }
     let value = scratchValue(elementIndex(pack, slot, head, channel));
-    let code = storedCode(value, parametersAt(headBase, entry));
+    let code = storedCode(value, parametersAt(pack.page, head, slot, channel));
     // A 3-bit code may begin in the word before.
     let position = i32(i * tensor_bits) - i32(firstBit);
     if (position < 0) {

@@ -39,14 +39,8 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let slot = select(other, number, tensor_reducesTokens);
     let channel = select(number, other, tensor_reducesTokens);
-    var entry = 0u;
-    if (tensor_alongTokens) {
-      entry = slot / GROUP_SIZE * tensor_headDim + channel;
-    } else {
-      entry = slot * tensor_groupsPerRow + channel / GROUP_SIZE;
-    }
     let value = scratchValue(elementIndex(pack, slot, head, channel));
-    let code = storedCode(value, parametersAt(headBase, entry)) ^ tensor_codeFlip;
+    let code = storedCode(value, parametersAt(pack.page, head, slot, channel)) ^ tensor_codeFlip;
     let shift = 8u * (i % 4u) + tensor_bits * (i / 4u);
     bits = (bits & ~(tensor_codeMask << shift)) | (code << shift);
   }

@@ -3,7 +3,7 @@
 
 const ROW_SIZE = 64u;
 
-@group(0) @binding(2) var<storage, read> memory: array<u32>;
+@group(0) @binding(2) var<storage, read> key_memory: array<u32>;
 @group(0) @binding(3) var<storage, read> source: array<u32>;
 @group(0) @binding(4) var<storage, read_write> queries: array<f32>;
 

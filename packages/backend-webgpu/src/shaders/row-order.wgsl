@@ -1,7 +1,7 @@
 // A permutation of the channels of a row: channel c becomes what was channel order[c].
 
 fn tensor_order(first: u32, head: u32, channel: u32) -> u32 {
-  return memory[first + head * tensor_headDim + channel];
+  return tensor_memory[first + head * tensor_headDim + channel];
 }
 
 fn orderRow(first: u32, head: u32, lane: u32) {

@@ -1,4 +1,4 @@
-// Steps of transforms on one row of one head in workgroup memory, docs/law.md 7. `memory` begins with the numbers of the
+// Steps of transforms on one row of one head in workgroup memory, docs/law.md 7. `tensor_memory` begins with the numbers of the
 // calibration and holds the statistics pages. Composed with a kernel that has ROW_SIZE lanes.
 
 var<workgroup> row_values: array<f32, tensor_headDim>;
@@ -6,12 +6,12 @@ var<workgroup> row_values: array<f32, tensor_headDim>;
 // A statistic of the sequence: [measured transform, head, channel] from half `page` on.
 fn tensor_statistic(page: u32, plane: u32, head: u32, channel: u32) -> f32 {
   let index = page + (plane * tensor_heads + head) * tensor_headDim + channel;
-  return f16Value(halfAt(memory[index / 2u], index));
+  return f16Value(halfAt(tensor_memory[index / 2u], index));
 }
 
 // A number of the calibration: [head, channel] from word `first` on.
 fn tensor_calibrated(first: u32, head: u32, channel: u32) -> f32 {
-  return bitcast<f32>(memory[first + head * tensor_headDim + channel]);
+  return bitcast<f32>(tensor_memory[first + head * tensor_headDim + channel]);
 }
 
 // 1 or -1: the top bit of a hash of seed and channel.

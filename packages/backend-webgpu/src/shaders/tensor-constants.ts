@@ -36,6 +36,7 @@ export function tensorConstants(
   };
   if (layout !== null && scheme.bits !== 16) {
     Object.assign(constants, layoutConstants(plan, layout), parameterConstants(scheme, layout));
+    Object.assign(constants, outlierConstants(plan, layout, numbers));
     if (order === 'reduction') Object.assign(constants, reductionConstants(plan, layout));
     Object.assign(constants, quantizerConstants(scheme), levelConstants(plan, numbers));
   }
@@ -48,8 +49,9 @@ function layoutConstants(plan: TensorPlan, layout: BlockLayout): Record<string, 
   return {
     bits: layout.bits,
     codeMask: 2 ** layout.bits - 1,
-    alongTokens: layout.codes.rows === 'channels',
+    alongTokens: layout.tokensPerGroup > 1,
     groupSize: groupSize(plan),
+    groupBytes: layout.codes.rowBytes,
     groupsPerRow: layout.headDim / layout.channelsPerGroup,
     rowWords: layout.codes.rowBytes / 4,
     headWords: layout.headBytes / 4,
@@ -73,6 +75,40 @@ function parameterConstants(
     hasZero: zero !== undefined,
     zeroWord: (zero?.offset ?? 0) / 4,
     zeroWidth: WIDTH[parameters.zero ?? 'f16'],
+  };
+}
+
+/** See bands.wgsl, pack-outliers.wgsl and pack-top.wgsl. */
+function outlierConstants(
+  { scheme }: TensorPlan,
+  layout: BlockLayout,
+  numbers: TensorNumbers,
+): Record<string, Constant> {
+  const { sparse, top, parametersShared, heads, headDim } = layout;
+  if (top !== undefined) {
+    return {
+      topCount: top.count,
+      topValuesWord: top.values.offset / 4,
+      topChannelsWord: top.channels.offset / 4,
+      topChannelWidth: 8 * top.channels.entryBytes,
+    };
+  }
+  if (sparse === null || scheme.bits === 16) return {};
+  const planes = Object.fromEntries(
+    layout.parameters.map(({ name, offset }) => [`${name}Word`, offset / 4]),
+  );
+  return {
+    ...planes,
+    middleWord: (planes.middleMaximumWord ?? planes.middleMinimumWord) as number,
+    middleStepWord: planes.middleStepWord ?? 0,
+    midRise: scheme.quantizer.codes === 'midRise',
+    sharedParameters: parametersShared,
+    vectorSize: parametersShared ? heads * headDim : headDim,
+    edgesWord: numbers.edges,
+    endsWord: sparse.endOffsets.offset / 4,
+    endWidth: 8 * sparse.endOffsets.entryBytes,
+    outliersWord: sparse.entries.offset / 4,
+    capacity: sparse.entries.capacity,
   };
 }
 

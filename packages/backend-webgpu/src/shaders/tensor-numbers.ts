@@ -1,8 +1,8 @@
 /**
- * Numbers that shaders of a tensor read from the front of its memory: what transforms take from the calibration, and level
- * tables.
+ * Numbers that shaders of a tensor read from the front of its memory: what transforms take from the calibration, level tables,
+ * edges of outlier bands, frequencies of the rotary embedding.
  */
-import type { LevelTable, TensorPlan, Transform } from '@lowbit-kv/core';
+import type { LevelTable, RotaryEmbedding, TensorPlan, Transform } from '@lowbit-kv/core';
 import { groupSize } from './group-size.js';
 
 /** A transform whose numbers come from the calibration: first words of what packing and attention use. */
@@ -21,12 +21,19 @@ export interface TensorNumbers {
   readonly levels: number;
   readonly middles: number;
   readonly shares: number;
+  /** First words of the four edges of outlier bands, rising, and of frequencies: high and low word of each. */
+  readonly edges: number;
+  readonly frequencies: number;
 }
 
 /** Pages begin on a multiple of this many bytes. */
 const ALIGNMENT = 256;
 
-export function tensorNumbers(plan: TensorPlan): TensorNumbers {
+/** `rotary`: of keys that are held before it. */
+export function tensorNumbers(
+  plan: TensorPlan,
+  rotary: RotaryEmbedding | null = null,
+): TensorNumbers {
   const words: number[] = [];
   const put = (numbers: Float32Array | Uint32Array): number => {
     const first = words.length;
@@ -41,6 +48,8 @@ export function tensorNumbers(plan: TensorPlan): TensorNumbers {
     levels: put(levels),
     middles: put(middlesOf(levels)),
     shares: put(Float32Array.from({ length: counts }, (_, count) => (count === 0 ? 0 : 1 / count))),
+    edges: put(edgesOf(plan)),
+    frequencies: put(frequencyWords(rotary?.frequencies ?? [])),
   };
   const size = Math.ceil((words.length * 4) / ALIGNMENT) * (ALIGNMENT / 4);
   const aligned = new Uint32Array(size);
@@ -64,6 +73,23 @@ export function levelsOf(table: LevelTable): Float32Array {
 
 function middlesOf(levels: Float32Array): Float32Array {
   return levels.subarray(1).map((level, i) => ((levels[i] as number) + level) / 2);
+}
+
+function edgesOf({ calibration }: TensorPlan): Float32Array {
+  const edges = calibration?.thresholds;
+  if (edges === undefined) return new Float32Array(0);
+  return Float32Array.of(edges.outerLow, edges.innerLow, edges.innerHigh, edges.outerHigh);
+}
+
+/** Turns per position in units of 2^-64, whole turns left out; see rotary.wgsl. */
+export function frequencyWords(frequencies: readonly number[]): Uint32Array {
+  return Uint32Array.from(
+    frequencies.flatMap((frequency) => {
+      const turns = frequency / (2 * Math.PI);
+      const high = (turns - Math.floor(turns)) * 2 ** 32;
+      return [Math.floor(high), (high - Math.floor(high)) * 2 ** 32];
+    }),
+  );
 }
 
 function placeOf(

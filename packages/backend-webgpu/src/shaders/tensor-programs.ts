@@ -3,6 +3,7 @@
  */
 import type { QuantizedTensorScheme, TensorPlan, Transform } from '@lowbit-kv/core';
 import type { CodeOrder } from './code-order.js';
+import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece } from './compose.js';
 import { type Program, program } from './programs.js';
 import { quantizerPieces } from './quantizer-pieces.js';
@@ -21,6 +22,10 @@ export interface PackPrograms {
   /** Null where groups store none. */
   readonly parameters: Program | null;
   readonly codes: Program;
+  /** Takes top outliers out of the rows, before anything looks at them. */
+  readonly top: Program | null;
+  /** Sparse bytes of outlier bands. */
+  readonly outliers: Program | null;
   /** For each transform that is measured: its rows, and its statistic. */
   readonly statistics: readonly { readonly gather: Program; readonly measure: Program }[];
 }
@@ -60,14 +65,11 @@ function packPrograms(
       ]),
       ['read', 'read', 'write'],
     );
-  const pack = composeShader(constants, [
-    'job',
-    'numbers',
-    'parameters',
-    'pack',
-    order === 'reduction' ? 'pack-reduction' : 'pack-canonical',
-    ...quantizerPieces(scheme),
-  ]);
+  const packing = (...pieces: Piece[]) =>
+    composeShader(constants, ['job', 'numbers', 'parameters', 'pack', ...pieces]);
+  const pack = packing('pack-words', ...codePieces(plan, scheme, order));
+  const top = packing('pack-atomic', 'pack-top');
+  const outliers = packing('pack-atomic', 'bands', 'pack-outliers');
   const statistics = (scheme.transforms ?? []).flatMap((transform, i) => {
     if (!('statisticsTokens' in transform)) return [];
     return [{ gather: gather(i), measure: measureProgram(transform, constants) }];
@@ -79,8 +81,32 @@ function packPrograms(
         ? null
         : program('packParameters', pack, ['read', 'write']),
     codes: program('packCodes', pack, ['read', 'write']),
+    top: scheme.outliers?.kind === 'top' ? program('takeOutliers', top, ['write', 'write']) : null,
+    outliers:
+      scheme.outliers?.kind === 'bands'
+        ? program('packOutliers', outliers, ['write', 'write', 'write'])
+        : null,
     statistics,
   };
+}
+
+/** What writes parameters and codes. */
+function codePieces(
+  { codec }: TensorPlan,
+  scheme: QuantizedTensorScheme,
+  order: CodeOrder,
+): readonly Piece[] {
+  if (codec !== undefined) {
+    const text = codecText(codec, 'tensor_codec_', 'wordAt(index)');
+    return ['group', 'pack-groups', 'pack-codec', text];
+  }
+  if (scheme.outliers?.kind === 'bands') return ['bands', 'pack-bands', 'pack-canonical'];
+  return [
+    'pack-groups',
+    'pack-parameters',
+    order === 'reduction' ? 'pack-reduction' : 'pack-canonical',
+    ...quantizerPieces(scheme),
+  ];
 }
 
 function measureProgram(

@@ -1,6 +1,6 @@
 /**
  * The transforms of a tensor as WGSL: what packing does to a row, what attention does to a query, and what undoes them in a
- * sum of values. docs/law.md 7.
+ * sum of values, or in a key. docs/law.md 7.
  */
 import type { TensorPlan, Transform } from '@lowbit-kv/core';
 import type { Piece } from './compose.js';
@@ -31,9 +31,9 @@ export function packingPieces(
   ];
 }
 
-/** Parts and the function `transformQuery(head, page, lane)`. */
-export function queryPieces(plan: TensorPlan, numbers: TensorNumbers): Piece[] {
-  const lines = stepsOf(plan, numbers, 'key_').flatMap(queryLines);
+/** Parts and the function `transformQuery(head, page, lane)`: the first `count` transforms. */
+export function queryPieces(plan: TensorPlan, numbers: TensorNumbers, count: number): Piece[] {
+  const lines = stepsOf(plan, numbers, 'key_').slice(0, count).flatMap(queryLines);
   const parts: Piece[] = hasKind(plan, 'channelMean') ? ['query-mean'] : [];
   return [
     ...rowParts(plan, 'key_'),
@@ -42,11 +42,12 @@ export function queryPieces(plan: TensorPlan, numbers: TensorNumbers): Piece[] {
   ];
 }
 
-/** Parts and the function `invertRow(head, page, weight, lane)`, for values whose weights add up to `weight`. */
-export function outputPieces(plan: TensorPlan, numbers: TensorNumbers): Piece[] {
-  const lines = stepsOf(plan, numbers, 'value_').reverse().flatMap(outputLines);
+/** Parts and the function `invertRow(head, page, weight, lane)`, for a sum of elements whose weights add up to `weight`. */
+export function inversePieces(plan: TensorPlan, numbers: TensorNumbers): Piece[] {
+  const prefix = `${plan.tensor}_`;
+  const lines = stepsOf(plan, numbers, prefix).reverse().flatMap(inverseLines);
   return [
-    ...rowParts(plan, 'value_'),
+    ...rowParts(plan, prefix),
     { text: functionText('invertRow(head: u32, page: u32, weight: f32, lane: u32)', lines) },
   ];
 }
@@ -113,7 +114,7 @@ const queryLines: StepLines = ({ transform, place, attention }) => {
   }
 };
 
-const outputLines: StepLines = ({ transform, place, attention }) => {
+const inverseLines: StepLines = ({ transform, place, attention }) => {
   switch (transform.kind) {
     case 'hadamard':
       return ['rotateRow(lane);', ...signLines(transform.seed)];

@@ -21,6 +21,8 @@ export interface TensorKernels {
     /** Null where groups store none. */
     readonly parameters: Kernel | null;
     readonly codes: Kernel;
+    readonly top: Kernel | null;
+    readonly outliers: Kernel | null;
     readonly statistics: readonly { readonly gather: Kernel; readonly measure: Kernel }[];
   } | null;
 }
@@ -34,6 +36,8 @@ export interface AppendContext {
   readonly inputs: GPUBuffer;
   /** First half of this tensor in `inputs`. */
   readonly inputHalf: number;
+  /** Where the next job leaves that a head has more outliers than there is room for. */
+  readonly fault: () => { readonly buffer: GPUBuffer; readonly number: number };
 }
 
 export function appendTensor(context: AppendContext, work: TensorWork): void {
@@ -161,14 +165,16 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
   let rows = 0;
   let parameterRuns = 0;
   let codeWords = 0;
+  let tokens = 0;
   for (const { page, slot, count, sources, statistics } of packs) {
     spans.push(...spanWords(context, sources, rows, statistics));
     table.push(memory.wordOf('packed', page), slot, count, rows);
     rows += count;
     parameterRuns = Math.max(parameterRuns, runsOfParameters(layout, slot, count));
+    tokens = Math.max(tokens, count);
     codeWords = Math.max(codeWords, wordsOfCodes(memory, context.order, slot, count));
   }
-  recorder.reserve(3, spans.length + table.length);
+  recorder.reserve(5, spans.length + table.length);
   recorder.dispatch({
     kernel: kernels.pack.gather,
     buffers: [memory.buffer, inputs, scratch],
@@ -177,18 +183,35 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
     groups: [rows, layout.heads, 1],
   });
   const first = recorder.table(table);
-  for (const [kernel, invocations] of [
-    [kernels.pack.parameters, parameterRuns],
-    [kernels.pack.codes, codeWords],
+  if (kernels.pack.top !== null)
+    recorder.dispatch({
+      kernel: kernels.pack.top,
+      buffers: [scratch, memory.buffer],
+      table: first,
+      groups: [tokens, layout.heads, packs.length],
+    });
+  const vectors = layout.parametersShared ? 1 : layout.heads;
+  for (const [kernel, invocations, heads] of [
+    [kernels.pack.parameters, parameterRuns, vectors],
+    [kernels.pack.codes, layout.codes.rows === 'groups' ? parameterRuns : codeWords, layout.heads],
   ] as const) {
     if (kernel === null) continue;
     recorder.dispatch({
       kernel,
       buffers: [scratch, memory.buffer],
       table: first,
-      groups: [Math.ceil(invocations / LANES), layout.heads, packs.length],
+      groups: [Math.ceil(invocations / LANES), heads, packs.length],
     });
   }
+  if (kernels.pack.outliers === null) return;
+  const fault = context.fault();
+  recorder.dispatch({
+    kernel: kernels.pack.outliers,
+    buffers: [scratch, memory.buffer, fault.buffer],
+    table: first,
+    entries: fault.number,
+    groups: [1, layout.heads, packs.length],
+  });
 }
 
 /** Bits of the f32 number nearest to a value. */
@@ -196,7 +219,7 @@ function floatBits(value: number): number {
   return new Uint32Array(Float32Array.of(value).buffer)[0] as number;
 }
 
-/** Runs of entries of the parameter planes that hold entries of these slots; see pack.wgsl. */
+/** Runs of entries of the parameter planes, or of groups of a codec, that hold these slots; see pack.wgsl. */
 function runsOfParameters(layout: BlockLayout, slot: number, count: number): number {
   const entries = (slots: number) =>
     (slots / layout.tokensPerGroup) * (layout.headDim / layout.channelsPerGroup);

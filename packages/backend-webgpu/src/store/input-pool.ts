@@ -112,19 +112,15 @@ export class InputPool {
     };
   }
 
+  /** Whether tensors of the step are looked at on the device. */
+  isChecked(step: number): boolean {
+    return this.#flagged.has(step);
+  }
+
   /** Throws NON_FINITE when a tensor of the step holds what f16 cannot. */
   async checkFinite(step: number): Promise<void> {
     const flagged = this.#flagged.get(step);
     if (flagged === undefined || this.#flags === null) return;
-    if (this.#context.recorder.waitsForCaller) {
-      throw new LowbitKvError('STEP_STATE', {
-        message:
-          'keys and values in buffers are checked when their work has run, and it was not submitted yet',
-        value: 'commit before Recording.submitted()',
-        valid: 'commit after the encoder is submitted',
-        next: "Submit the encoder, call submitted() of the recording, then commit; or create the cache with nonFinite: 'mask'.",
-      });
-    }
     const bytes = await this.#context.read(this.#flags, [{ offset: 0, size: FLAGS * 4 }]);
     const first = new Uint32Array(bytes.buffer, bytes.byteOffset, FLAGS);
     for (const entry of flagged) {

@@ -36,7 +36,10 @@ async function layerKernels(
   shaders: ShaderOptions,
   layer: LayerPlan,
 ): Promise<LayerKernels> {
-  const numbers = { key: tensorNumbers(layer.key), value: tensorNumbers(layer.value) };
+  const numbers = {
+    key: tensorNumbers(layer.key, layer.geometry.rotary),
+    value: tensorNumbers(layer.value),
+  };
   const order = orderOf(layer, shaders);
   const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
   const programs = attentionPrograms(layer, numbers, shaders);
@@ -63,6 +66,8 @@ async function tensorKernels(
       gather: await kernel(pack.gather),
       parameters: pack.parameters && (await kernel(pack.parameters)),
       codes: await kernel(pack.codes),
+      top: pack.top && (await kernel(pack.top)),
+      outliers: pack.outliers && (await kernel(pack.outliers)),
       statistics: await Promise.all(
         pack.statistics.map(async ({ gather, measure }) => ({
           gather: await kernel(gather),

@@ -27,7 +27,9 @@ import { appendTensor } from './append.js';
 import { attend, WORKGROUPS } from './attend.js';
 import { InputPool } from './input-pool.js';
 import { importKernels, type LayerKernels, planKernels } from './kernels.js';
+import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
+import { StepFaults } from './step-faults.js';
 import { TensorMemory } from './tensor-memory.js';
 
 /** Scratch that packing goes through, unless one block needs more. */
@@ -44,6 +46,7 @@ interface Layer {
 export class WebGpuStore implements BlockStore {
   readonly #context: GpuContext;
   readonly #inputs: InputPool;
+  readonly #faults: StepFaults;
   readonly #layers: Layer[];
   readonly #scratchBytes: number;
   /** Buffers of results that somebody may still use. */
@@ -59,6 +62,7 @@ export class WebGpuStore implements BlockStore {
     this.#context = context;
     this.#layers = layers;
     this.#inputs = inputs;
+    this.#faults = new StepFaults(context.device);
     this.#scratchBytes = scratchBytes;
   }
 
@@ -85,7 +89,7 @@ export class WebGpuStore implements BlockStore {
           device,
           tensor,
           options.pages[tensor.class] ?? { packed: 0, window: 0, statistics: 0 },
-          tensorNumbers(tensor).words,
+          tensorNumbers(tensor, tensor.tensor === 'key' ? layer.geometry.rotary : null).words,
         );
       layers.push({
         plan: layer,
@@ -140,6 +144,10 @@ export class WebGpuStore implements BlockStore {
           scratch: scratch.atLeast(this.#scratchBytes),
           inputs: input.buffer,
           inputHalf: input[tensor],
+          fault: () =>
+            this.#faults.register(job.step, (head) =>
+              outlierCapacity(layer.plan[tensor], layer.plan.layer, head),
+            ),
         },
         job.work[tensor],
       );
@@ -186,15 +194,28 @@ export class WebGpuStore implements BlockStore {
   }
 
   async settle(step: number): Promise<void> {
-    this.#context.recorder.submit();
+    const { recorder } = this.#context;
+    recorder.submit();
     await this.#context.checkErrors();
+    if (recorder.waitsForCaller && (this.#inputs.isChecked(step) || this.#faults.isChecked(step))) {
+      throw new LowbitKvError('STEP_STATE', {
+        message: 'the step is checked when its work has run, and its encoder was not submitted yet',
+        value: 'commit before Recording.submitted()',
+        valid: 'commit after the encoder is submitted',
+        next: "Submit the encoder, call submitted() of the recording, then commit; nonFinite: 'mask' checks no values.",
+      });
+    }
     await this.#inputs.checkFinite(step);
+    await this.#faults.check(step);
     this.#inputs.release(step);
   }
 
   forget(step: number): void {
-    this.#context.recorder.submit();
+    const { recorder } = this.#context;
+    recorder.submit();
     this.#inputs.release(step);
+    const faults = this.#faults;
+    recorder.whenSubmitted(() => faults.forget(step));
   }
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
@@ -239,6 +260,7 @@ export class WebGpuStore implements BlockStore {
         buffer.destroy();
       }
       this.#results.clear();
+      this.#faults.dispose();
     });
   }
 

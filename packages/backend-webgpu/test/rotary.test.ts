@@ -1,0 +1,92 @@
+// Cosines and sines of the shader against float64, at positions up to 128K and beyond, for frequencies of every size.
+import { expect, it } from 'vitest';
+import { composeShader } from '../src/shaders/compose.js';
+import { frequencyWords } from '../src/shaders/tensor-numbers.js';
+import { swiftShaderDevice } from './support/swiftshader.js';
+
+const device = await swiftShaderDevice();
+
+const KERNEL = `
+@group(0) @binding(0) var<storage, read> positions: array<u32>;
+@group(0) @binding(1) var<storage, read> frequencies: array<u32>;
+@group(0) @binding(2) var<storage, read_write> results: array<vec2<f32>>;
+
+@compute @workgroup_size(64)
+fn turn(@builtin(global_invocation_id) id: vec3<u32>) {
+  let pair = id.y;
+  if (id.x < arrayLength(&positions)) {
+    let turn = turnOf(positions[id.x], frequencies[2u * pair], frequencies[2u * pair + 1u]);
+    results[id.x * FREQUENCIES + pair] = cosineAndSine(turn);
+  }
+}
+`;
+
+function bufferOf(words: Uint32Array): GPUBuffer {
+  const buffer = device.createBuffer({ size: words.byteLength, usage: 0x88 });
+  device.queue.writeBuffer(buffer, 0, words as Uint32Array<ArrayBuffer>);
+  return buffer;
+}
+
+/** Cosine and sine, `[position, frequency, 2]`. */
+async function turns(positions: readonly number[], frequencies: readonly number[]) {
+  const code = composeShader({ FREQUENCIES: frequencies.length }, ['rotary', { text: KERNEL }]);
+  const pipeline = await device.createComputePipelineAsync({
+    layout: 'auto',
+    compute: { module: device.createShaderModule({ code }) },
+  });
+  const size = positions.length * frequencies.length * 8;
+  const results = device.createBuffer({ size, usage: 0x84 });
+  const staging = device.createBuffer({ size, usage: 0x9 });
+  const buffers = [
+    bufferOf(Uint32Array.from(positions)),
+    bufferOf(frequencyWords(frequencies)),
+    results,
+  ];
+  const encoder = device.createCommandEncoder();
+  const pass = encoder.beginComputePass();
+  pass.setPipeline(pipeline);
+  pass.setBindGroup(
+    0,
+    device.createBindGroup({
+      layout: pipeline.getBindGroupLayout(0),
+      entries: buffers.map((buffer, binding) => ({ binding, resource: { buffer } })),
+    }),
+  );
+  pass.dispatchWorkgroups(Math.ceil(positions.length / 64), frequencies.length);
+  pass.end();
+  encoder.copyBufferToBuffer(results, 0, staging, 0, size);
+  device.queue.submit([encoder.finish()]);
+  await staging.mapAsync(1);
+  return new Float32Array(staging.getMappedRange().slice(0));
+}
+
+/** The largest distance from the float64 cosine or sine. */
+async function largestError(positions: readonly number[], frequencies: readonly number[]) {
+  const found = await turns(positions, frequencies);
+  let largest = 0;
+  let at = 0;
+  for (const position of positions) {
+    for (const frequency of frequencies) {
+      for (const wanted of [Math.cos(position * frequency), Math.sin(position * frequency)])
+        largest = Math.max(largest, Math.abs((found[at++] as number) - wanted));
+    }
+  }
+  expect(at).toBe(found.length);
+  return largest;
+}
+
+const usual = Array.from({ length: 64 }, (_, pair) => 10_000 ** (-pair / 64));
+
+it('turns to every 13th position up to 128K within 1.2e-7', { timeout: 60_000 }, async () => {
+  const positions = Array.from({ length: 10_083 }, (_, i) => 13 * i);
+  expect(positions.at(-1)).toBeGreaterThan(131_000);
+  expect(await largestError(positions, usual)).toBeLessThan(1.2e-7);
+});
+
+it('takes any frequency, and positions beyond 2^24', { timeout: 60_000 }, async () => {
+  const positions = Array.from({ length: 500 }, (_, i) => i + 2 ** 25);
+  expect(await largestError(positions, [1, 0.001, 1e-9])).toBeLessThan(1.5e-7);
+  const near = Array.from({ length: 500 }, (_, i) => i);
+  const strange = [0, Math.PI, -0.75, 1234.5678, 2 * Math.PI, Math.PI / 2, Math.PI / 4];
+  expect(await largestError(near, strange)).toBeLessThan(1.2e-7);
+});
