@@ -77,10 +77,10 @@ async function largestError(positions: readonly number[], frequencies: readonly 
 
 const usual = Array.from({ length: 64 }, (_, pair) => 10_000 ** (-pair / 64));
 
-it('turns to every 13th position up to 128K within 1.2e-7', { timeout: 60_000 }, async () => {
+it('turns to every 13th position up to 128K within 1.3e-7', { timeout: 60_000 }, async () => {
   const positions = Array.from({ length: 10_083 }, (_, i) => 13 * i);
   expect(positions.at(-1)).toBeGreaterThan(131_000);
-  expect(await largestError(positions, usual)).toBeLessThan(1.2e-7);
+  expect(await largestError(positions, usual)).toBeLessThan(1.3e-7);
 });
 
 it('takes any frequency, and positions beyond 2^24', { timeout: 60_000 }, async () => {
@@ -88,5 +88,5 @@ it('takes any frequency, and positions beyond 2^24', { timeout: 60_000 }, async 
   expect(await largestError(positions, [1, 0.001, 1e-9])).toBeLessThan(1.5e-7);
   const near = Array.from({ length: 500 }, (_, i) => i);
   const strange = [0, Math.PI, -0.75, 1234.5678, 2 * Math.PI, Math.PI / 2, Math.PI / 4];
-  expect(await largestError(near, strange)).toBeLessThan(1.2e-7);
+  expect(await largestError(near, strange)).toBeLessThan(1.3e-7);
 });

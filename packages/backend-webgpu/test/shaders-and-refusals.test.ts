@@ -60,10 +60,10 @@ it('names what has no shader', () => {
   expect(reasonsOf({ key: plain, value: coded, codecs: [silent] })).toEqual([
     'value: the codec "shared-exponent-16" brings no WGSL text',
   ]);
-  expect(reasonsOf({ key: { ...plain, stage: 'pre-rope' }, value: plain }, 320)).toEqual([
-    'key: queries of head dim 320 do not fit into workgroup memory',
+  expect(reasonsOf({ key: { ...plain, stage: 'pre-rope' }, value: plain }, 640)).toEqual([
+    'key: queries of head dim 640 do not fit into workgroup memory',
   ]);
-  expect(reasonsOf({ key: plain, value: plain }, 320)).toEqual([]);
+  expect(reasonsOf({ key: plain, value: plain }, 640)).toEqual([]);
   const unshifted = bands('uniform', 'head');
   const outliers = { ...(unshifted.outliers as OutlierBands), groupShift: false };
   expect(reasonsOf({ key: plain, value: { ...unshifted, outliers } })).toEqual([

@@ -25,7 +25,8 @@ export interface GroupCodec {
   /**
    * WGSL that defines `fn decodeGroup(firstByte: u32) -> array<f32, GROUP_SIZE>` and
    * `fn encodeGroup(values: array<f32, GROUP_SIZE>) -> array<u32, GROUP_WORDS>` (little endian, GROUP_BYTES used). It may
-   * call `fn codecByte(offset: u32) -> u32`; the constants are defined before it.
+   * call `fn codecByte(offset: u32) -> u32`; the constants are defined before it. Backends put prefixes before the names it
+   * declares, so that two codecs fit into one shader: no directives, and no member named like a declaration of the module.
    */
   readonly wgsl?: string;
   /**

@@ -192,7 +192,7 @@ function stagedTokens(layer: LayerPlan): number | undefined {
   return STAGED.find((tokens) => fixed + 4 * tokens * stagedChannels(layer) <= WORKGROUP_BYTES);
 }
 
-/** Whether the queries of a workgroup fit into its memory. */
+/** Whether the queries of a workgroup, and a token that all lanes decode, fit into its memory. */
 export function queriesFit(layer: LayerPlan): boolean {
   return stagedTokens(layer) !== undefined;
 }

@@ -19,6 +19,7 @@ export class StepFaults {
   readonly #device: GPUDevice;
   readonly #free: Slot[] = [];
   readonly #used = new Map<number, Slot>();
+  #disposed = false;
 
   constructor(device: GPUDevice) {
     this.#device = device;
@@ -49,7 +50,13 @@ export class StepFaults {
     const encoder = this.#device.createCommandEncoder();
     encoder.copyBufferToBuffer(buffer, 0, staging, 0, BYTES);
     this.#device.queue.submit([encoder.finish()]);
-    await staging.mapAsync(1); // GPUMapMode.READ
+    try {
+      await staging.mapAsync(1); // GPUMapMode.READ
+    } catch (error) {
+      // Core says that the cache was disposed.
+      if (this.#disposed) return;
+      throw error;
+    }
     const [found = NONE] = new Uint32Array(staging.getMappedRange());
     staging.unmap();
     const failure = failures[Math.floor(found / 65536)];
@@ -68,6 +75,7 @@ export class StepFaults {
   }
 
   dispose(): void {
+    this.#disposed = true;
     for (const { buffer, staging } of [...this.#free, ...this.#used.values()]) {
       buffer.destroy();
       staging.destroy();
