@@ -37,7 +37,7 @@ export interface AttentionPrograms {
 const ROWS = 4;
 /** Workgroup memory a device surely has, and what the general attention needs beside queries. */
 const WORKGROUP_BYTES = 16384;
-const TILE_BYTES = 16 * (64 + 4);
+const TILE_BYTES = 16 * 2 * 64;
 /** Elements of a reduction: channels of a head, tokens of a page. */
 const REDUCED = 128;
 /** Loads that are on their way at once. */

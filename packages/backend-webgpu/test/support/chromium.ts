@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { CHEAP_ZEROS } from './cheap-zeros.js';
 import { unpacked } from './unpacked.js';
 
 /** Never resolved: pages get what is routed to them. The scheme makes the page a secure context, which WebGPU asks for. */
@@ -23,6 +24,7 @@ export async function openChromium(): Promise<Browser> {
       '--ignore-gpu-blocklist',
       '--enable-unsafe-webgpu',
       '--use-webgpu-adapter=swiftshader',
+      `--${CHEAP_ZEROS}`,
     ],
     env: {
       ...process.env,
