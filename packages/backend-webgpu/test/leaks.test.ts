@@ -2,7 +2,9 @@
 import { expect, it } from 'vitest';
 import { leaksOf } from './support/leaks.js';
 
-it('keeps nothing of 20 caches, and makes nothing new in 200 steps', { timeout: 120_000 }, async () => {
+it('keeps nothing of 20 caches, and makes nothing new in 200 steps', {
+  timeout: 120_000,
+}, async () => {
   expect(await leaksOf(20, 200)).toEqual({
     newPipelines: 0,
     newBuffers: 0,

@@ -1,6 +1,7 @@
 // Composed shaders: what main plans are made of, and that every text of the contract plans is valid.
-import { backendChecks } from '@lowbit-kv/core/contract';
+
 import type { Backend, Plan } from '@lowbit-kv/core';
+import { backendChecks } from '@lowbit-kv/core/contract';
 import { expect, it } from 'vitest';
 import { refusals } from '../src/refusals.js';
 import type { ShaderOptions } from '../src/shaders/attention-programs.js';

@@ -19,7 +19,10 @@ function turned(tensor: QuantizedTensorScheme): QuantizedTensorScheme {
 }
 
 function affine(bits: 2 | 4, size: 32 | 128): SchemeParts {
-  return { key: asymmetric(bits, 'tokens', size), value: asymmetric(bits, 'channels', size, recent) };
+  return {
+    key: asymmetric(bits, 'tokens', size),
+    value: asymmetric(bits, 'channels', size, recent),
+  };
 }
 
 const PARTS: Readonly<Record<string, SchemeParts>> = {
