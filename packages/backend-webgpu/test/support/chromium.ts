@@ -33,11 +33,21 @@ export async function openChromium(): Promise<Browser> {
   });
 }
 
-/** A page that runs a module; `vitest` in it is what `modules` says. Rejects when the module throws while it loads. */
+export interface PageOptions {
+  /** Paths of modules by what is imported, for example `vitest`. */
+  readonly modules?: Readonly<Record<string, string>>;
+  /** A document that runs `page.js`. Default: an empty one. */
+  readonly html?: string;
+}
+
+/** A page that runs a module. Rejects when the module throws while it loads. */
 export async function openPage(
   browser: Browser,
   entry: string,
-  modules: Readonly<Record<string, string>> = {},
+  {
+    modules = {},
+    html = '<!doctype html><script type="module" src="page.js"></script>',
+  }: PageOptions = {},
 ): Promise<Page> {
   const bundle = await build({
     entryPoints: [entry],
@@ -57,10 +67,7 @@ export async function openPage(
   await page.route(`${ORIGIN}**`, (route) =>
     route.request().url().endsWith('/page.js')
       ? route.fulfill({ contentType: 'text/javascript', body: script })
-      : route.fulfill({
-          contentType: 'text/html',
-          body: '<!doctype html><script type="module" src="page.js"></script>',
-        }),
+      : route.fulfill({ contentType: 'text/html', body: html }),
   );
   await page.goto(ORIGIN, { waitUntil: 'load' });
   if (errors.length > 0) throw errors[0];

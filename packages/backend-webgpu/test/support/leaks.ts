@@ -1,7 +1,14 @@
 /**
  * Makes and disposes caches, and appends and attends for many steps, while a counted device watches.
  */
-import { type Cache, createCache, createPlan, f16Tensor, f32Tensor } from '@lowbit-kv/core';
+import {
+  type Cache,
+  createCache,
+  createPlan,
+  f16Tensor,
+  f32Tensor,
+  type Sequence,
+} from '@lowbit-kv/core';
 import { asymmetric, inlineScheme, lcgNormal } from '@lowbit-kv/core/testing';
 import { webgpuBackend } from '../../src/index.js';
 import { CountedDevice } from './counted-device.js';
@@ -35,8 +42,7 @@ export async function leaksOf(caches: number, steps: number): Promise<LeakReport
   const counted = await CountedDevice.open();
   const backend = webgpuBackend({ device: counted.device });
   const open = () => createCache(plan, backend, { capacity: { tokens: 256, sequences: 1 } });
-  const lives = async (cache: Cache, count: number, seed: number) => {
-    const sequence = cache.createSequence();
+  const lives = async (cache: Cache, sequence: Sequence, count: number, seed: number) => {
     let done = 0;
     while (done < count) {
       if (sequence.length === LONGEST) cache.truncate(sequence, 40);
@@ -47,15 +53,16 @@ export async function leaksOf(caches: number, steps: number): Promise<LeakReport
   let pipelines = 0;
   for (let i = 0; i < caches; i++) {
     const cache = await open();
-    await lives(cache, 2, i);
+    await lives(cache, cache.createSequence(), 2, i);
     cache.dispose();
     if (i === 0) pipelines = counted.pipelines;
   }
   const cache = await open();
+  const sequence = cache.createSequence();
   // Longer than the longest sequence: every buffer that grows has grown.
-  let stepsDone = await lives(cache, Math.min(steps, LONGEST + 10), 0);
+  let stepsDone = await lives(cache, sequence, Math.min(steps, LONGEST + 10), 0);
   const buffers = counted.lastingBuffers;
-  stepsDone += await lives(cache, steps - stepsDone, 1);
+  stepsDone += await lives(cache, sequence, steps - stepsDone, 1);
   const newBuffers = counted.lastingBuffers - buffers;
   cache.dispose();
   const report = {
@@ -68,11 +75,7 @@ export async function leaksOf(caches: number, steps: number): Promise<LeakReport
   return report;
 }
 
-async function step(
-  cache: Cache,
-  sequence: ReturnType<Cache['createSequence']>,
-  seed: number,
-): Promise<void> {
+async function step(cache: Cache, sequence: Sequence, seed: number): Promise<void> {
   const shape = [1, HEADS, DIM];
   const halves = (salt: number) =>
     f16Tensor(lcgNormal({ seed: 2 * seed + salt, shape, dtype: 'f16' }), shape);
