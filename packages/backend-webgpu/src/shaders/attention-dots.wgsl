@@ -14,5 +14,5 @@ fn tileLogits(segment: Segment, start: u32, tokens: u32, head: u32, statisticsPa
   if (transformed) {
     dots += query_tile[QUERY_WORDS - 1u];
   }
-  weights[lane] = logitsOf(dots);
+  tile_logits[lane] = logitsOf(dots);
 }

@@ -38,7 +38,7 @@ export interface AttentionPrograms {
 const ROWS = 4;
 /** Workgroup memory a device surely has, and what the general attention needs beside queries. */
 const WORKGROUP_BYTES = 16384;
-const TILE_BYTES = 16 * (64 + 4);
+const TILE_BYTES = 16 * 2 * 64;
 /** Sums of the lanes of attention-staged.wgsl. */
 const SUM_BYTES = 16 * 64;
 /** Tokens that are decoded together where lanes do that together. */

@@ -26,7 +26,8 @@ fn tileLogits(segment: Segment, start: u32, tokens: u32, head: u32, statisticsPa
       if (transformed) {
         sum += query_tile[QUERY_WORDS - 1u];
       }
-      weights[first + lane] = logitsOf(sum);
+      tile_logits[first + lane] = logitsOf(sum);
     }
   }
+  workgroupBarrier();
 }

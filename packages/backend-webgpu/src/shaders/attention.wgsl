@@ -16,13 +16,10 @@ const NOTHING = -3.0e38;
 @group(0) @binding(5) var<storage, read> queries: array<f32>;
 @group(0) @binding(6) var<storage, read_write> partials: array<f32>;
 
-// Query rows are the components of vectors. Queries by word, logits and then weights by token of the tile.
+// Query rows are the components of vectors. Queries by word; logits, and then weights, by token of the tile.
 var<workgroup> query_tile: array<vec4<f32>, QUERY_WORDS>;
-var<workgroup> weights: array<vec4<f32>, TILE>;
-var<workgroup> row_maximum: vec4<f32>;
-var<workgroup> row_rescale: vec4<f32>;
-var<workgroup> row_sum: vec4<f32>;
-var<workgroup> row_packed: vec4<f32>;
+var<workgroup> tile_logits: array<vec4<f32>, TILE>;
+var<workgroup> tile_weights: array<vec4<f32>, TILE>;
 
 struct Segment {
   position: u32,
@@ -53,6 +50,11 @@ fn visible(token: u32, position: vec4<u32>) -> vec4<bool> {
   return causal & (inWindow | vec4<bool>(token < WINDOW_SINKS));
 }
 
+// Whether no query from `position` on sees any of these tokens, because all have left the window.
+fn outsideWindow(first: u32, tokens: u32, position: u32) -> bool {
+  return WINDOW_SIZE > 0u && first >= WINDOW_SINKS && first + tokens - 1u + WINDOW_SIZE <= position;
+}
+
 @compute @workgroup_size(ATTENTION_SIZE)
 fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let item = job.table + group.x * ITEM_WORDS;
@@ -78,53 +80,55 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   for (var i = lane; i < QUERY_WORDS; i += ATTENTION_SIZE) {
     query_tile[i] = vec4<f32>(queries[query.x + i], queries[query.y + i], queries[query.z + i], queries[query.w + i]);
   }
-  if (lane == 0u) {
-    row_maximum = vec4<f32>(NOTHING);
-    row_sum = vec4<f32>(0.0);
-    row_packed = vec4<f32>(0.0);
-  }
   workgroupBarrier();
 
+  // Every lane keeps these for itself: a lane that did it for all would be waited for.
+  var maximum = vec4<f32>(NOTHING);
+  var sum = vec4<f32>(0.0);
+  var packedSum = vec4<f32>(0.0);
   var plain: array<vec4<f32>, CHANNELS>;
   var packed: array<vec4<f32>, CHANNELS>;
+  // Tokens from here on are seen by no row.
+  let end = firstPosition + (min(firstRow + ROWS, rows) - 1u) / GROUP_HEADS + 1u;
   for (var s = 0u; s < segments; s += 1u) {
     let segment = segmentAt(firstSegment + s);
     let isPacked = VALUE_TRANSFORMED && segment.value_source == SOURCE_PACKED;
-    for (var start = 0u; start < segment.count; start += TILE) {
-      let tokens = min(TILE, segment.count - start);
+    let seen = min(segment.count, end - min(end, segment.position));
+    for (var start = 0u; start < seen; start += TILE) {
+      let tokens = min(TILE, seen - start);
+      if (outsideWindow(segment.position + start, tokens, position.x)) {
+        continue;
+      }
       tileLogits(segment, start, tokens, head, statisticsPage, lane);
-      workgroupBarrier();
+      var logits = vec4<f32>(NOTHING);
       if (lane < tokens) {
-        let seen = known & visible(segment.position + start + lane, position);
-        weights[lane] = select(vec4<f32>(NOTHING), weights[lane], seen);
+        let seesIt = known & visible(segment.position + start + lane, position);
+        logits = select(logits, tile_logits[lane], seesIt);
       }
+      tile_logits[lane] = logits;
+      // Nobody still reads weights of the last tile, and everybody sees these logits.
       workgroupBarrier();
-      if (lane == 0u) {
-        foldMaximum(tokens);
+      let old = maximum;
+      for (var t = 0u; t < tokens; t += 1u) {
+        maximum = max(maximum, tile_logits[t]);
       }
+      let rescale = select(exp(old - maximum), vec4<f32>(1.0), old == maximum);
+      tile_weights[lane] = select(exp(logits - maximum), vec4<f32>(0.0), logits <= vec4<f32>(NOTHING));
       workgroupBarrier();
-      if (lane < tokens) {
-        let logits = weights[lane];
-        weights[lane] = select(exp(logits - row_maximum), vec4<f32>(0.0), logits <= vec4<f32>(NOTHING));
-      }
-      workgroupBarrier();
-      if (lane == 0u) {
-        foldSum(tokens, isPacked);
-      }
-      let rescale = row_rescale;
       // Zeros are written out: not every driver clears a bare declaration again in each trip of a loop.
       var sums = array<vec4<f32>, CHANNELS>();
-      addValues(segment, start, tokens, head, lane, &sums);
+      let total = addValues(segment, start, tokens, head, lane, &sums);
       for (var c = 0u; c < CHANNELS; c += 1u) {
-        let sum = sums[c];
+        let weightedSum = sums[c];
         if (VALUE_TRANSFORMED) {
-          packed[c] = packed[c] * rescale + select(vec4<f32>(0.0), sum, isPacked);
-          plain[c] = plain[c] * rescale + select(sum, vec4<f32>(0.0), isPacked);
+          packed[c] = packed[c] * rescale + select(vec4<f32>(0.0), weightedSum, isPacked);
+          plain[c] = plain[c] * rescale + select(weightedSum, vec4<f32>(0.0), isPacked);
         } else {
-          plain[c] = plain[c] * rescale + sum;
+          plain[c] = plain[c] * rescale + weightedSum;
         }
       }
-      workgroupBarrier();
+      sum = sum * rescale + total;
+      packedSum = packedSum * rescale + select(vec4<f32>(0.0), total, isPacked);
     }
   }
 
@@ -135,9 +139,9 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     }
     let at = partial[i];
     if (lane == 0u) {
-      partials[at] = row_maximum[i];
-      partials[at + 1u] = row_sum[i];
-      partials[at + 2u] = row_packed[i];
+      partials[at] = maximum[i];
+      partials[at + 1u] = sum[i];
+      partials[at + 2u] = packedSum[i];
     }
     for (var c = 0u; c < CHANNELS; c += 1u) {
       let channel = c * ATTENTION_SIZE + lane;
@@ -152,8 +156,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
 }
 
 // A weight of zero hides its value, whatever it is.
-fn weighted(token: u32, value: f32) -> vec4<f32> {
-  let weight = weights[token];
+fn weighted(weight: vec4<f32>, value: f32) -> vec4<f32> {
   return select(weight * value, vec4<f32>(0.0), weight == vec4<f32>(0.0));
 }
 
@@ -163,23 +166,4 @@ fn logitsOf(dots: vec4<f32>) -> vec4<f32> {
     return SOFT_CAP * tanh(logits / SOFT_CAP);
   }
   return logits;
-}
-
-fn foldMaximum(tokens: u32) {
-  let old = row_maximum;
-  var maximum = old;
-  for (var t = 0u; t < tokens; t += 1u) {
-    maximum = max(maximum, weights[t]);
-  }
-  row_maximum = maximum;
-  row_rescale = select(exp(old - maximum), vec4<f32>(1.0), old == maximum);
-}
-
-fn foldSum(tokens: u32, isPacked: bool) {
-  var sum = vec4<f32>(0.0);
-  for (var t = 0u; t < tokens; t += 1u) {
-    sum += weights[t];
-  }
-  row_sum = row_sum * row_rescale + sum;
-  row_packed = row_packed * row_rescale + select(vec4<f32>(0.0), sum, isPacked);
 }

@@ -9,7 +9,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const browser = await openChromium();
 afterAll(() => browser.close());
 const page = await openPage(browser, path('contract.page.ts'), {
-  vitest: path('collected-tests.ts'),
+  modules: { vitest: path('collected-tests.ts') },
 });
 await page.waitForFunction(() => 'contract' in globalThis);
 const names = await page.evaluate(() => contract.testNames());

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { CHEAP_ZEROS } from './cheap-zeros.js';
 import { unpacked } from './unpacked.js';
 
 /** Never resolved: pages get what is routed to them. The scheme makes the page a secure context, which WebGPU asks for. */
@@ -23,6 +24,7 @@ export async function openChromium(): Promise<Browser> {
       '--ignore-gpu-blocklist',
       '--enable-unsafe-webgpu',
       '--use-webgpu-adapter=swiftshader',
+      `--${CHEAP_ZEROS}`,
     ],
     env: {
       ...process.env,
@@ -31,11 +33,21 @@ export async function openChromium(): Promise<Browser> {
   });
 }
 
-/** A page that runs a module; `vitest` in it is what `modules` says. Rejects when the module throws while it loads. */
+export interface PageOptions {
+  /** Paths of modules by what is imported, for example `vitest`. */
+  readonly modules?: Readonly<Record<string, string>>;
+  /** A document that runs `page.js`. Default: an empty one. */
+  readonly html?: string;
+}
+
+/** A page that runs a module. Rejects when the module throws while it loads. */
 export async function openPage(
   browser: Browser,
   entry: string,
-  modules: Readonly<Record<string, string>> = {},
+  {
+    modules = {},
+    html = '<!doctype html><script type="module" src="page.js"></script>',
+  }: PageOptions = {},
 ): Promise<Page> {
   const bundle = await build({
     entryPoints: [entry],
@@ -55,10 +67,7 @@ export async function openPage(
   await page.route(`${ORIGIN}**`, (route) =>
     route.request().url().endsWith('/page.js')
       ? route.fulfill({ contentType: 'text/javascript', body: script })
-      : route.fulfill({
-          contentType: 'text/html',
-          body: '<!doctype html><script type="module" src="page.js"></script>',
-        }),
+      : route.fulfill({ contentType: 'text/html', body: html }),
   );
   await page.goto(ORIGIN, { waitUntil: 'load' });
   if (errors.length > 0) throw errors[0];
