@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { CHEAP_ZEROS } from './cheap-zeros.js';
+import { CHEAP_ZEROS } from './dawn-switches.js';
 import { unpacked } from './unpacked.js';
 
 /** Never resolved: pages get what is routed to them. The scheme makes the page a secure context, which WebGPU asks for. */

@@ -4,7 +4,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import koffi from 'koffi';
-import { CHEAP_ZEROS } from './cheap-zeros.js';
+import { CHEAP_ZEROS, NO_CLAMPS } from './dawn-switches.js';
 import { unpacked } from './unpacked.js';
 
 let gpu: Promise<GPU> | undefined;
@@ -19,7 +19,7 @@ export async function swiftShaderGpu(): Promise<GPU> {
     // Dawn finds a loader that is in the process already.
     libraries.push(koffi.load(join(folder, 'libvulkan.so.1')));
     const { create } = await import('webgpu');
-    return create([CHEAP_ZEROS]);
+    return create([CHEAP_ZEROS, NO_CLAMPS]);
   })();
   return gpu;
 }

@@ -27,9 +27,15 @@ export const lifeCycle: readonly TwinCheck[] = [
   { name: 'many queries', run: manyQueries },
 ];
 
+/** Attention of whole prompts is what the program of every plan checks: here the steps of one token attend. */
+async function grow(twin: Twin, pair: Pair, tokens: number): Promise<void> {
+  if (tokens > 1) await twin.grow(pair, tokens);
+  else await twin.step([{ pair, tokens }]);
+}
+
 async function grown(twin: Twin, steps: readonly number[]): Promise<Pair> {
   const pair = twin.createPair();
-  for (const tokens of steps) await twin.step([{ pair, tokens }]);
+  for (const tokens of steps) await grow(twin, pair, tokens);
   return pair;
 }
 
@@ -46,7 +52,7 @@ async function truncations(twin: Twin): Promise<void> {
     ensureEqual(pair.subject.length, length, 'length after the cut');
     await twin.attend([pair], [Math.min(2, Math.max(length, 1))]);
     await twin.compareBlocks(pair);
-    await twin.step([{ pair, tokens: regrown }]);
+    await grow(twin, pair, regrown);
     await twin.step([{ pair, tokens: 1 }]);
     ensure((await twin.compareBlocks(pair)) > 0, 'no block was packed');
   }
@@ -56,7 +62,7 @@ async function forks(twin: Twin): Promise<void> {
   const parent = await grown(twin, [109, 1]);
   const before = await contents(twin.subject, parent.subject);
   const child = twin.fork(parent);
-  await twin.step([{ pair: child, tokens: 37 }]);
+  await grow(twin, child, 37);
   await twin.step([{ pair: child, tokens: 1 }]);
   ensureSameContents(
     await contents(twin.subject, parent.subject),
@@ -95,7 +101,8 @@ async function snapshots(twin: Twin): Promise<void> {
     'the restored sequence',
   );
   await twin.attend([crossed], [2]);
-  await twin.step([{ pair: crossed, tokens: 40 }]);
+  await grow(twin, crossed, 40);
+  await twin.step([{ pair: crossed, tokens: 1 }]);
   await twin.compareBlocks(crossed);
 }
 
@@ -115,7 +122,8 @@ async function nonFinite(twin: Twin): Promise<void> {
       ensureEqual((await cache.stats()).bytes.live, live, `bytes in use after ${name}`);
     }
   }
-  await twin.step([{ pair, tokens: 50 }]);
+  await grow(twin, pair, 50);
+  await twin.step([{ pair, tokens: 1 }]);
   await twin.compareBlocks(pair);
 }
 
@@ -135,7 +143,8 @@ async function abandoned(twin: Twin): Promise<void> {
   );
   await twin.step([{ pair, tokens: 3 }]);
   twin.truncate(pair, 21);
-  await twin.step([{ pair, tokens: 90 }]);
+  await grow(twin, pair, 90);
+  await twin.step([{ pair, tokens: 1 }]);
   await twin.compareBlocks(pair);
 }
 

@@ -154,6 +154,15 @@ export class Twin {
       this.#compare(results[1]?.[layer], expected, `layer ${layer}, in the step`);
   }
 
+  /** Drawn keys and values, without attention. */
+  async grow(pair: Pair, tokens: number): Promise<void> {
+    const layers = modelLayers(this.plan).map(({ geometry }) => ({
+      key: this.#drawn([tokens, geometry.kvHeads, geometry.keyHeadDim]),
+      value: this.#drawn([tokens, geometry.kvHeads, geometry.valueHeadDim]),
+    }));
+    for (const side of SIDES) await this[side].append([{ sequence: pair[side], tokens }], layers);
+  }
+
   /** The same keys and values in every layer, without attention. */
   async append(pair: Pair, key: HostTensor, value: HostTensor): Promise<void> {
     const tokens = key.shape[0] as number;
