@@ -47,8 +47,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'stale scale: packed by the parameters of another group': {
     // Kernels of one text share a module, which has the name of the first.
     kernel: 'packParameters',
-    from: 'parametersAt(headBase, entry)',
-    to: 'parametersAt(headBase, entry ^ 1u)',
+    from: 'parametersAt(pack.page, head, slot, channel)',
+    to: 'parametersAt(pack.page, head, slot, channel ^ GROUP_SIZE)',
     check: 'plan: symmetric full 3 bit along channels',
     message: /nmse|byte for byte/,
   },

@@ -3,14 +3,11 @@
  */
 import { swiftShaderDevice } from './swiftshader.js';
 
-/** Made per attention call and owned by the call or its caller; everything else is to be made once. */
-const PER_CALL = ['lowbit-kv query', 'lowbit-kv result', 'lowbit-kv read-back'];
-
 export class CountedDevice {
   readonly device: GPUDevice;
   readonly #alive = new Map<GPUBuffer, string>();
   #pipelines = 0;
-  #lastingBuffers = 0;
+  #buffers = 0;
 
   private constructor(device: GPUDevice) {
     this.device = device;
@@ -20,7 +17,7 @@ export class CountedDevice {
       const buffer = createBuffer(descriptor);
       const label = descriptor.label ?? '';
       this.#alive.set(buffer, label);
-      if (!PER_CALL.includes(label)) this.#lastingBuffers++;
+      this.#buffers++;
       const destroy = buffer.destroy.bind(buffer);
       buffer.destroy = () => {
         this.#alive.delete(buffer);
@@ -43,9 +40,9 @@ export class CountedDevice {
     return this.#pipelines;
   }
 
-  /** Buffers ever made that outlive an attention call. */
-  get lastingBuffers(): number {
-    return this.#lastingBuffers;
+  /** Buffers ever made. */
+  get buffers(): number {
+    return this.#buffers;
   }
 
   /** Labels of the buffers that were not destroyed. */

@@ -20,9 +20,11 @@ const LONGEST = 160;
 export interface LeakReport {
   /** Pipelines made after the first cache. */
   readonly newPipelines: number;
-  /** Buffers that lasting parts made after the first steps of a cache. */
+  /** Buffers that exist after the last short life and did not after the first. */
+  readonly grown: number;
+  /** Buffers made after the first steps of the long life. */
   readonly newBuffers: number;
-  /** Labels of buffers that exist after the dispose of every cache. */
+  /** Labels of buffers that exist after the dispose of the last cache and of the backend. */
   readonly leftOver: readonly string[];
   readonly stepsDone: number;
 }
@@ -51,22 +53,28 @@ export async function leaksOf(caches: number, steps: number): Promise<LeakReport
     return done;
   };
   let pipelines = 0;
+  let alive = 0;
   for (let i = 0; i < caches; i++) {
     const cache = await open();
     await lives(cache, cache.createSequence(), 2, i);
     cache.dispose();
-    if (i === 0) pipelines = counted.pipelines;
+    if (i > 0) continue;
+    pipelines = counted.pipelines;
+    alive = counted.alive.length;
   }
+  const grown = counted.alive.length - alive;
   const cache = await open();
   const sequence = cache.createSequence();
   // Longer than the longest sequence: every buffer that grows has grown.
   let stepsDone = await lives(cache, sequence, Math.min(steps, LONGEST + 10), 0);
-  const buffers = counted.lastingBuffers;
+  const { buffers } = counted;
   stepsDone += await lives(cache, sequence, steps - stepsDone, 1);
-  const newBuffers = counted.lastingBuffers - buffers;
+  const newBuffers = counted.buffers - buffers;
   cache.dispose();
+  backend.dispose();
   const report = {
     newPipelines: counted.pipelines - pipelines,
+    grown,
     newBuffers,
     leftOver: counted.alive,
     stepsDone,
@@ -88,7 +96,4 @@ async function step(cache: Cache, sequence: Sequence, seed: number): Promise<voi
   if (!output.data.every((value) => Number.isFinite(value)) || output.data.every((v) => v === 0))
     throw new Error('attention gave nothing');
   await step.commit();
-  // Results belong to whoever asked for them.
-  for (const tensor of [result.output, result.logSumExp])
-    if (tensor !== undefined && 'handle' in tensor) (tensor.handle as GPUBuffer).destroy();
 }
