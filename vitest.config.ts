@@ -1,5 +1,6 @@
 // One vitest project per workspace package; the project is named after its folder.
 import { existsSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Tests read workspace sources through the first condition, so they need no build.
@@ -20,6 +21,8 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     ...(reportFile && { reporters: ['default', ['json', { outputFile: reportFile }]] }),
+    // One less by default: half the machine where there are two cores.
+    maxWorkers: availableParallelism(),
     // Property tests share two cores in CI.
     testTimeout: 30_000,
     coverage: { include: ['packages/*/src/**/*.ts'] },
