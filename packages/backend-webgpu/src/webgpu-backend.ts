@@ -34,7 +34,8 @@ export interface WebGpuBackend extends Backend {
   /**
    * What `work` asks of caches of this backend (append, attend) goes into an encoder of the caller, in compute passes of
    * its own; nothing is submitted. Submit the encoder before anything else is asked of these caches, then call `submitted`
-   * of the recording. Several recordings may wait, in one encoder or in several that are submitted in order.
+   * of the recording. Several recordings may wait, in one encoder or in several that are submitted in order. When `work`
+   * throws, its steps are to be abandoned, and the encoder cannot be submitted any more.
    */
   record(encoder: GPUCommandEncoder, work: () => void): Recording;
   /**

@@ -267,6 +267,30 @@ describe('an encoder of the caller', () => {
     warm.dispose();
   });
 
+  it('cannot be submitted after its recording threw, and the cache goes on', async () => {
+    const cache = await open();
+    const sequence = cache.createSequence();
+    const rows = f16Tensor(randomHalves(2 * HEADS * DIM, 9), shape(2));
+    const encoder = device.createCommandEncoder();
+    const step = cache.step([{ sequence, tokens: 2 }]);
+    expect(() =>
+      backend.record(encoder, () => {
+        step.append(0, rows, rows);
+        throw new Error('of the caller');
+      }),
+    ).toThrow('of the caller');
+    step.abandon();
+    device.pushErrorScope('validation');
+    device.queue.submit([encoder.finish()]);
+    expect((await device.popErrorScope())?.message).toMatch(/destroyed/i);
+    const halves = gpuTensor(bufferOf(rows.data as Uint16Array), { type: 'f16', shape: shape(2) });
+    const again = cache.step([{ sequence, tokens: 2 }]);
+    again.append(0, halves, halves);
+    await again.commit();
+    expect(sequence.length).toBe(2);
+    cache.dispose();
+  });
+
   it('is asked for its submission before keys in buffers can be checked', async () => {
     const cache = await open();
     const sequence = cache.createSequence();

@@ -76,7 +76,10 @@ export class Recorder {
     return this.#recording !== null || this.#unsubmitted.length > 0;
   }
 
-  /** Everything that `work` records goes into `encoder`, in passes of its own. */
+  /**
+   * Everything that `work` records goes into `encoder`, in passes of its own. When `work` throws, the encoder cannot be
+   * submitted any more.
+   */
   record(encoder: GPUCommandEncoder, work: () => void): Recording {
     if (this.#recording !== null) {
       throw new LowbitKvError('STEP_STATE', {
@@ -97,13 +100,20 @@ export class Recorder {
     this.#ring = this.#free.pop() ?? this.#newRing();
     try {
       work();
+      this.#unsubmitted.push(recording);
+    } catch (error) {
+      // An encoder that names destroyed buffers cannot be submitted: half of a step must not run.
+      recording.after.push(() => {
+        for (const ring of recording.rings) this.#destroy(ring);
+      });
+      throw error;
     } finally {
       this.#endPass();
       this.#closeRing(recording);
       this.#ring = this.#own;
       this.#encoder = null;
       this.#recording = null;
-      this.#unsubmitted.push(recording);
+      if (!this.#unsubmitted.includes(recording)) for (const action of recording.after) action();
     }
     return recording;
   }
@@ -208,12 +218,17 @@ export class Recorder {
     this.#encoder = null;
     this.#pass = null;
     this.#bindGroups.clear();
-    for (const ring of [this.#own, ...this.#free, ...this.#unsubmitted.flatMap((r) => r.rings)]) {
-      ring.jobs.destroy();
-      ring.commands.destroy();
-    }
+    for (const ring of [this.#own, ...this.#free, ...this.#unsubmitted.flatMap((r) => r.rings)])
+      this.#destroy(ring);
     this.#free.length = 0;
     this.#unsubmitted.length = 0;
+  }
+
+  #destroy({ jobs, commands }: Ring): void {
+    for (const buffer of [jobs, commands]) {
+      this.release(buffer);
+      buffer.destroy();
+    }
   }
 
   #submitted(recording: OpenRecording): void {
