@@ -1,11 +1,14 @@
 // Tensors in buffers of the caller, and work recorded into encoders of the caller.
 import {
+  type AttentionResult,
   type Cache,
   createCache,
   createPlan,
+  type DeviceTensor,
   f16Tensor,
   f32Tensor,
   f32ToF16,
+  type HostTensor,
   LowbitKvError,
   type Plan,
   referenceBackend,
@@ -32,7 +35,7 @@ const plan: Plan = createPlan(
   { layers: 1, queryHeads: QUERY_HEADS, kvHeads: HEADS, keyHeadDim: DIM, valueHeadDim: DIM },
 );
 
-const capacity = { sequences: 3, tokens: 512 };
+const capacity = { sequences: 4, tokens: 768 };
 const open = (nonFinite: 'error' | 'mask' = 'error') =>
   createCache(plan, backend, { capacity, nonFinite });
 const reference = await createCache(plan, referenceBackend(), { capacity });
@@ -67,10 +70,22 @@ async function readFloats(buffer: GPUBuffer, count: number, at = 0): Promise<Flo
   return result;
 }
 
-async function blocksOf(cache: Cache, sequence: Sequence): Promise<string> {
+/** A buffer to copy these halves from, in an encoder. */
+function copySource(halves: Uint16Array): GPUBuffer {
+  const buffer = device.createBuffer({
+    size: halves.byteLength,
+    usage: 0x4,
+    mappedAtCreation: true,
+  });
+  new Uint16Array(buffer.getMappedRange()).set(halves);
+  buffer.unmap();
+  return buffer;
+}
+
+async function blocksOf(cache: Cache, sequence: Sequence, layer = 0): Promise<string> {
   const blocks = [
-    await cache.exportBlocks(sequence, 0, 'key'),
-    await cache.exportBlocks(sequence, 0, 'value'),
+    await cache.exportBlocks(sequence, layer, 'key'),
+    await cache.exportBlocks(sequence, layer, 'value'),
   ];
   expect(blocks.flat().length).toBeGreaterThan(1);
   return JSON.stringify(blocks, (_, value) =>
@@ -267,6 +282,88 @@ describe('an encoder of the caller', () => {
     warm.dispose();
   });
 
+  it('keeps layers and steps apart that come through the same tensors', async () => {
+    const geometry = {
+      queryHeads: QUERY_HEADS,
+      kvHeads: HEADS,
+      keyHeadDim: DIM,
+      valueHeadDim: DIM,
+    };
+    const two = createPlan(plan.scheme, { layers: 2, ...geometry });
+    const [cache, other] = await Promise.all([
+      createCache(two, backend, { capacity, nonFinite: 'mask' }),
+      createCache(two, referenceBackend(), { capacity }),
+    ]);
+    const [mine, theirs] = [cache.createSequence(), other.createSequence()];
+    const bytes = 40 * HEADS * DIM * 2;
+    const [k, v] = [0, 1].map(() => device.createBuffer({ size: bytes, usage: 0x88 })) as [
+      GPUBuffer,
+      GPUBuffer,
+    ];
+    // As an engine does that has one buffer for the projections of all layers, and names it once.
+    const [key, value] = [k, v].map((buffer) =>
+      gpuTensor(buffer, { type: 'f16', shape: shape(40) }),
+    ) as [DeviceTensor, DeviceTensor];
+    const encoder = device.createCommandEncoder();
+    const recordings = [];
+    for (let i = 0; i < 2; i++) {
+      const [step, expected] = [
+        cache.step([{ sequence: mine, tokens: 40 }]),
+        other.step([{ sequence: theirs, tokens: 40 }]),
+      ];
+      for (let layer = 0; layer < 2; layer++) {
+        const data = [k, v].map((buffer, part) => {
+          const halves = randomHalves(40 * HEADS * DIM, 100 + 10 * i + 2 * layer + part);
+          encoder.copyBufferToBuffer(copySource(halves), 0, buffer, 0, bytes);
+          return f16Tensor(halves, shape(40));
+        }) as [HostTensor, HostTensor];
+        recordings.push(backend.record(encoder, () => step.append(layer, key, value)));
+        expected.append(layer, ...data);
+      }
+      await Promise.all([step.commit(), expected.commit()]);
+    }
+    device.queue.submit([encoder.finish()]);
+    for (const recording of recordings) recording.submitted();
+    const blocks = await blocksOf(cache, mine, 0);
+    expect(blocks).toBe(await blocksOf(other, theirs, 0));
+    expect(await blocksOf(cache, mine, 1)).toBe(await blocksOf(other, theirs, 1));
+    expect(await blocksOf(cache, mine, 1)).not.toBe(blocks);
+    cache.dispose();
+  });
+
+  it('is waited for: what would run before it is refused', async () => {
+    const cache = await open('mask');
+    const free = await open('mask');
+    const [sequence, other] = [cache.createSequence(), free.createSequence()];
+    const rows = f16Tensor(randomHalves(40 * HEADS * DIM, 20), shape(40));
+    const query = f32Tensor(randomFloats(QUERY_HEADS * DIM, 21), shape(1, QUERY_HEADS));
+    const encoder = device.createCommandEncoder();
+    const step = cache.step([{ sequence, tokens: 40 }]);
+    let result: AttentionResult | undefined;
+    const recording = backend.record(encoder, () => {
+      step.append(0, rows, rows);
+      result = step.attend(0, query, { queries: [1] });
+    });
+    await step.commit();
+    await expect(result?.read()).rejects.toMatchObject({ code: 'STEP_STATE' });
+    await expect(cache.exportBlocks(sequence, 0, 'key')).rejects.toMatchObject({
+      code: 'STEP_STATE',
+    });
+    expect(() => cache.attend(0, query, [sequence])).toThrow(/STEP_STATE/);
+    await expect(
+      cache.append([{ sequence, tokens: 40 }], [{ key: rows, value: rows }]),
+    ).rejects.toMatchObject({ code: 'STEP_STATE' });
+    // Another cache has nothing to wait for.
+    await free.append([{ sequence: other, tokens: 40 }], [{ key: rows, value: rows }]);
+    device.queue.submit([encoder.finish()]);
+    recording.submitted();
+    expect(await blocksOf(cache, sequence)).toBe(await blocksOf(free, other));
+    const { output } = await cache.attend(0, query, [sequence]).read();
+    expect(output.data.some((number) => number !== 0)).toBe(true);
+    expect((await result?.read())?.output.data).toEqual(output.data);
+    for (const each of [cache, free]) each.dispose();
+  });
+
   it('cannot be submitted after its recording threw, and the cache goes on', async () => {
     const cache = await open();
     const sequence = cache.createSequence();
@@ -360,6 +457,30 @@ describe('what cannot be used is refused', () => {
     const rows = f16Tensor(randomHalves(2 * HEADS * DIM, 8), shape(2));
     await cache.append([{ sequence, tokens: 2 }], [{ key: rows, value: rows }]);
     expect(sequence.length).toBe(2);
+    cache.dispose();
+  });
+
+  it('work that went down with the work of another step is not taken for done', async () => {
+    const cache = await open('mask');
+    const [first, second] = [cache.createSequence(), cache.createSequence()];
+    const rows = f16Tensor(randomHalves(40 * HEADS * DIM, 22), shape(40));
+    const buffer = bufferOf(rows.data as Uint16Array);
+    const tensor = gpuTensor(buffer, { type: 'f16', shape: shape(40) });
+    const [bad, good] = [
+      cache.step([{ sequence: first, tokens: 40 }]),
+      cache.step([{ sequence: second, tokens: 40 }]),
+    ];
+    bad.append(0, tensor, tensor);
+    good.append(0, rows, rows);
+    buffer.destroy();
+    const outcomes = await Promise.allSettled([bad.commit(), good.commit()]);
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'BACKEND_FAILED' } });
+    expect([first.length, second.length]).toEqual([0, 0]);
+    await cache.append([{ sequence: second, tokens: 40 }], [{ key: rows, value: rows }]);
+    const theirs = reference.createSequence();
+    await reference.append([{ sequence: theirs, tokens: 40 }], [{ key: rows, value: rows }]);
+    expect(await blocksOf(cache, second)).toBe(await blocksOf(reference, theirs));
     cache.dispose();
   });
 

@@ -5,7 +5,7 @@ import { LowbitKvError } from '@lowbit-kv/core';
 import { BufferPool } from './buffer-pool.js';
 import { GrowingBuffer } from './growing-buffer.js';
 import { Pipelines } from './pipelines.js';
-import { Recorder } from './recorder.js';
+import { Recorder, type Submission } from './recorder.js';
 
 export class GpuContext {
   readonly device: GPUDevice;
@@ -50,17 +50,18 @@ export class GpuContext {
     });
   }
 
-  /** Throws BACKEND_FAILED when the device is gone, or found an error in what was recorded since the last call. */
-  async checkErrors(): Promise<void> {
+  /** Throws BACKEND_FAILED when the device is gone, or found an error in one of these submissions. */
+  async checkErrors(submissions: Iterable<Submission>): Promise<void> {
     this.check();
-    const error = await this.recorder.firstError();
+    const errors = await Promise.all([...submissions].map((submission) => submission.error()));
     this.check();
-    if (error === null) return;
+    const error = errors.find((found) => found !== null);
+    if (error === undefined) return;
     throw new LowbitKvError('BACKEND_FAILED', {
       message: 'the GPU refused work',
       value: error.message,
       valid: 'buffers that live until their work is submitted, and memory for it',
-      next: 'Check that no buffer was destroyed or mapped too early; nothing of this step is stored.',
+      next: 'Check that no buffer was destroyed or mapped too early; nothing of this step is stored, nor of steps that were submitted with it.',
     });
   }
 
@@ -85,7 +86,7 @@ export class GpuContext {
       await staging.mapAsync(1, 0, total); // GPUMapMode.READ
       return new Uint8Array(staging.getMappedRange(0, total)).slice();
     } catch (cause) {
-      await this.checkErrors();
+      this.check();
       throw new LowbitKvError('BACKEND_FAILED', {
         message: 'results could not be read back',
         value: cause instanceof Error ? cause.message : cause,

@@ -48,6 +48,22 @@ interface OpenRecording extends Recording {
   readonly after: (() => void)[];
 }
 
+/** Work that reaches the queue in one piece: it runs whole or, when the device finds an error in it, not at all. */
+export class Submission {
+  #checks: Promise<GPUError | null> = Promise.resolve(null);
+
+  /** The first error the device found in it so far. */
+  error(): Promise<GPUError | null> {
+    return this.#checks;
+  }
+
+  /** @internal */
+  add(check: Promise<GPUError | null>): void {
+    const before = this.#checks;
+    this.#checks = before.then(async (error) => error ?? (await check));
+  }
+}
+
 export class Recorder {
   readonly #device: GPUDevice;
   readonly #own: Ring;
@@ -62,8 +78,9 @@ export class Recorder {
   readonly #bindGroups = new Map<string, GPUBindGroup>();
   readonly #ids = new WeakMap<object, number>();
   #nextId = 0;
-  #lastCheck: Promise<void> = Promise.resolve();
-  #error: GPUError | null = null;
+  #submission = new Submission();
+  /** Where the job that is being recorded keeps the submissions it is part of. */
+  #job: Set<Submission> | null = null;
 
   constructor(device: GPUDevice) {
     this.#device = device;
@@ -71,9 +88,19 @@ export class Recorder {
     this.#ring = this.#own;
   }
 
-  /** True while work goes into, or waits in, an encoder of the caller that was not submitted. */
-  get waitsForCaller(): boolean {
-    return this.#recording !== null || this.#unsubmitted.length > 0;
+  /** The recording whose function runs, if any. */
+  get recording(): Recording | null {
+    return this.#recording;
+  }
+
+  /** Records a job; the submissions that it becomes part of are added to `submissions`. */
+  job<T>(submissions: Set<Submission>, work: () => T): T {
+    this.#job = submissions;
+    try {
+      return work();
+    } finally {
+      this.#job = null;
+    }
   }
 
   /**
@@ -96,6 +123,7 @@ export class Recorder {
       submitted: () => this.#submitted(recording),
     };
     this.#recording = recording;
+    this.#submission = new Submission();
     this.#encoder = encoder;
     this.#ring = this.#free.pop() ?? this.#newRing();
     try {
@@ -113,6 +141,7 @@ export class Recorder {
       this.#ring = this.#own;
       this.#encoder = null;
       this.#recording = null;
+      this.#submission = new Submission();
       if (!this.#unsubmitted.includes(recording)) for (const action of recording.after) action();
     }
     return recording;
@@ -168,6 +197,7 @@ export class Recorder {
 
   dispatch({ kernel, buffers, table, entries = 0, first = 0, groups }: Dispatch): void {
     if (groups.includes(0)) return;
+    this.#job?.add(this.#submission);
     const ring = this.#ring;
     const at = ring.jobCount++ * (JOB_STRIDE / 4);
     ring.jobWords.set([table, entries, 0, first], at);
@@ -185,14 +215,7 @@ export class Recorder {
     const encoder = this.#encoder;
     this.#encoder = null;
     this.#checked(() => this.#device.queue.submit([encoder.finish()]));
-  }
-
-  /** The first error that the device found in what was recorded since the last call. */
-  async firstError(): Promise<GPUError | null> {
-    await this.#lastCheck;
-    const error = this.#error;
-    this.#error = null;
-    return error;
+    this.#submission = new Submission();
   }
 
   /** Forgets bind groups of a buffer that is about to be destroyed. */
@@ -300,20 +323,19 @@ export class Recorder {
     return group as unknown as GPUBindGroup;
   }
 
-  /** What the device says of `work` is kept for `firstError`. */
+  /** What the device says of `work` belongs to the submission. */
   #checked(work: () => void): void {
     this.#device.pushErrorScope('validation');
     this.#device.pushErrorScope('out-of-memory');
     work();
     const found = Promise.all([this.#device.popErrorScope(), this.#device.popErrorScope()]);
-    // Scopes of a lost device never say anything; the loss is reported elsewhere.
-    const noted = found.then(
-      (errors) => {
-        this.#error ??= errors.find((error) => error !== null) ?? null;
-      },
-      () => undefined,
+    this.#submission.add(
+      found.then(
+        (errors) => errors.find((error) => error !== null) ?? null,
+        // Scopes of a lost device say nothing: `GpuContext.check` reports the loss.
+        () => null,
+      ),
     );
-    this.#lastCheck = this.#lastCheck.then(() => noted);
   }
 
   #idOf(object: object): number {

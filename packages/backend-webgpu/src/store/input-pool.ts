@@ -53,7 +53,8 @@ export class InputPool {
   readonly #kernels: ImportKernels;
   readonly #checksFinite: boolean;
   readonly #used = new Map<number, GPUBuffer[]>();
-  readonly #inputs = new WeakMap<Tensor, StepInput>();
+  /** By step and layer: a tensor may name a buffer whose contents change from layer to layer. */
+  readonly #inputs = new Map<number, Map<number, StepInput>>();
   readonly #flagged = new Map<number, Flagged[]>();
   readonly #freeFlags: number[] = [];
   #flags: GPUBuffer | null = null;
@@ -64,22 +65,29 @@ export class InputPool {
     this.#checksFinite = nonFinite === 'error';
   }
 
-  /** Keys and values of a step in one buffer. Asked twice for the same keys, it answers the same. */
-  stepInput(
+  /** Keys and values of a layer of a step in one buffer, taken in when they are appended. */
+  put(
     step: number,
+    layer: number,
     key: Tensor,
     value: Tensor,
     place: Omit<ImportPlace, 'tensor'>,
   ): StepInput {
-    const known = this.#inputs.get(key);
-    if (known !== undefined) return known;
     const valueHalf = align(elementsIn(key.shape), 8);
     const buffer = this.#context.inputs.take((valueHalf + elementsIn(value.shape)) * 2);
     this.#keep(step, buffer);
     this.#put(step, buffer, 0, key, { ...place, tensor: 'key' });
     this.#put(step, buffer, valueHalf, value, { ...place, tensor: 'value' });
     const input = { buffer, key: 0, value: valueHalf };
-    this.#inputs.set(key, input);
+    const inputs = this.#inputs.get(step) ?? new Map<number, StepInput>();
+    this.#inputs.set(step, inputs.set(layer, input));
+    return input;
+  }
+
+  /** What was put for a layer of a step. */
+  get(step: number | null, layer: number): StepInput {
+    const input = step === null ? undefined : this.#inputs.get(step)?.get(layer);
+    if (input === undefined) throw new TypeError(`layer ${layer} of step ${step} has no input`);
     return input;
   }
 
@@ -135,6 +143,7 @@ export class InputPool {
     const flagged = this.#flagged.get(step) ?? [];
     this.#used.delete(step);
     this.#flagged.delete(step);
+    this.#inputs.delete(step);
     if (buffers.length === 0 && flagged.length === 0) return;
     const { recorder, inputs, device } = this.#context;
     recorder.whenSubmitted(() => {

@@ -18,7 +18,7 @@ import {
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
 import { checkLimits } from '../device/limits.js';
-import type { Bound } from '../device/recorder.js';
+import type { Bound, Recording, Submission } from '../device/recorder.js';
 import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
 import { orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
 import type { CodeOrder } from '../shaders/code-order.js';
@@ -51,6 +51,10 @@ export class WebGpuStore implements BlockStore {
   readonly #scratchBytes: number;
   /** Buffers of results that somebody may still use. */
   readonly #results = new Set<GPUBuffer>();
+  /** What the work of each open step was submitted in. */
+  readonly #submissions = new Map<number, Set<Submission>>();
+  /** Recordings with work of this cache that the caller has not submitted. */
+  readonly #waiting = new Set<Recording>();
   #disposed = false;
 
   private constructor(
@@ -129,8 +133,13 @@ export class WebGpuStore implements BlockStore {
 
   append(job: AppendJob): void {
     const layer = this.#layer(job.layer);
+    this.#enter();
+    this.#context.recorder.job(this.#submissionsOf(job.step), () => this.#append(layer, job));
+  }
+
+  #append(layer: Layer, job: AppendJob): void {
     const { recorder, scratch } = this.#context;
-    const input = this.#inputs.stepInput(job.step, job.key, job.value, {
+    const input = this.#inputs.put(job.step, job.layer, job.key, job.value, {
       layer: layer.plan.layer,
       rows: job.rows,
     });
@@ -156,6 +165,17 @@ export class WebGpuStore implements BlockStore {
 
   attend(job: AttendJob): AttentionResult {
     const layer = this.#layer(job.layer);
+    this.#enter();
+    const submissions = new Set<Submission>();
+    const result = this.#context.recorder.job(submissions, () =>
+      this.#attend(layer, job, submissions),
+    );
+    if (job.step !== null)
+      for (const submission of submissions) this.#submissionsOf(job.step).add(submission);
+    return result;
+  }
+
+  #attend(layer: Layer, job: AttendJob, submissions: Set<Submission>): AttentionResult {
     const { recorder, nothing, prepared, partials } = this.#context;
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
     const queries = job.query.shape[0] as number;
@@ -164,10 +184,7 @@ export class WebGpuStore implements BlockStore {
     const inputs =
       job.input === undefined
         ? { buffer: nothing, key: 0, value: 0 }
-        : this.#inputs.stepInput(job.step ?? -1, job.input.key, job.input.value, {
-            layer: layer.plan.layer,
-            rows: [],
-          });
+        : this.#inputs.get(job.step, job.layer);
     const query = this.#inputs.queryInput(job.query);
     attend(
       {
@@ -188,16 +205,16 @@ export class WebGpuStore implements BlockStore {
     );
     query.done();
     recorder.submit();
-    if (job.logSumExp) return this.#result(output, sums);
+    if (job.logSumExp) return this.#result(submissions, output, sums);
     this.#release(sums);
-    return this.#result(output, undefined);
+    return this.#result(submissions, output, undefined);
   }
 
   async settle(step: number): Promise<void> {
     const { recorder } = this.#context;
     recorder.submit();
-    await this.#context.checkErrors();
-    if (recorder.waitsForCaller && (this.#inputs.isChecked(step) || this.#faults.isChecked(step))) {
+    await this.#context.checkErrors(this.#submissionsOf(step));
+    if (this.#waiting.size > 0 && (this.#inputs.isChecked(step) || this.#faults.isChecked(step))) {
       throw new LowbitKvError('STEP_STATE', {
         message: 'the step is checked when its work has run, and its encoder was not submitted yet',
         value: 'commit before Recording.submitted()',
@@ -207,12 +224,14 @@ export class WebGpuStore implements BlockStore {
     }
     await this.#inputs.checkFinite(step);
     await this.#faults.check(step);
+    this.#submissions.delete(step);
     this.#inputs.release(step);
   }
 
   forget(step: number): void {
     const { recorder } = this.#context;
     recorder.submit();
+    this.#submissions.delete(step);
     this.#inputs.release(step);
     const faults = this.#faults;
     recorder.whenSubmitted(() => faults.forget(step));
@@ -221,6 +240,7 @@ export class WebGpuStore implements BlockStore {
   async readPages(request: PageRequest): Promise<Uint8Array> {
     const layer = this.#layer(request.layer);
     const memory = layer[request.tensor];
+    this.#enter();
     const ranges = request.pages.map((page) => ({
       offset: memory.byteOf(request.kind, page),
       size: memory.sizeOf(request.kind),
@@ -234,6 +254,7 @@ export class WebGpuStore implements BlockStore {
   async writePages(request: PageRequest, bytes: Uint8Array): Promise<void> {
     const layer = this.#layer(request.layer);
     const memory = layer[request.tensor];
+    this.#enter();
     this.#context.recorder.submit();
     const size = memory.sizeOf(request.kind);
     for (const [i, page] of request.pages.entries()) {
@@ -261,6 +282,34 @@ export class WebGpuStore implements BlockStore {
       }
       this.#results.clear();
       this.#faults.dispose();
+    });
+  }
+
+  #submissionsOf(step: number): Set<Submission> {
+    let submissions = this.#submissions.get(step);
+    if (submissions === undefined) {
+      submissions = new Set();
+      this.#submissions.set(step, submissions);
+    }
+    return submissions;
+  }
+
+  /** Work outside a recording would run before what waits in one. Throws STEP_STATE then. */
+  #enter(): void {
+    const { recorder } = this.#context;
+    const { recording } = recorder;
+    if (recording !== null) {
+      if (this.#waiting.has(recording)) return;
+      this.#waiting.add(recording);
+      recorder.whenSubmitted(() => this.#waiting.delete(recording));
+      return;
+    }
+    if (this.#waiting.size === 0) return;
+    throw new LowbitKvError('STEP_STATE', {
+      message: 'work of this cache waits in an encoder that was not submitted',
+      value: `${this.#waiting.size} recordings`,
+      valid: 'work inside a recording, or after the encoder is submitted',
+      next: 'Submit the encoder and call submitted() of its recordings first.',
     });
   }
 
@@ -292,7 +341,11 @@ export class WebGpuStore implements BlockStore {
     recorder.whenSubmitted(() => results.give(buffer));
   }
 
-  #result(output: Target, logSumExp: Target | undefined): AttentionResult {
+  #result(
+    submissions: ReadonlySet<Submission>,
+    output: Target,
+    logSumExp: Target | undefined,
+  ): AttentionResult {
     // A buffer whose handle was asked for is somebody's: it is not used again before the cache is disposed.
     const taken = new Set<Target>();
     const targets = logSumExp === undefined ? [output] : [output, logSumExp];
@@ -309,7 +362,7 @@ export class WebGpuStore implements BlockStore {
     let reading: ReturnType<AttentionResult['read']> | undefined;
     const read = async () => {
       const host = await Promise.all(targets.map((target) => this.#read(target)));
-      await this.#context.checkErrors();
+      await this.#context.checkErrors(submissions);
       for (const target of targets) if (!taken.has(target)) this.#release(target);
       return { output: host[0] as HostTensor, logSumExp: host[1] };
     };
@@ -317,7 +370,8 @@ export class WebGpuStore implements BlockStore {
       output: tensor(output),
       logSumExp: logSumExp && tensor(logSumExp),
       // Once: the buffers may hold another result afterwards.
-      read: () => {
+      read: async () => {
+        if (reading === undefined) this.#enter();
         reading ??= read();
         return reading;
       },
