@@ -1,64 +1,79 @@
 // Pages of 128 tokens with head dim 128: attention in integer dot products, bytes in the order it reduces over.
-import { createPlan } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
-import {
-  asymmetric,
-  channelScaled,
-  inlineScheme,
-  type SchemeParts,
-  symmetric,
-} from '@lowbit-kv/core/testing';
-import { expect, it } from 'vitest';
-import { webgpuBackend } from '../src/index.js';
+import { describe, expect, it } from 'vitest';
 import { codeOrder } from '../src/shaders/code-order.js';
+import { failureOf, type ShaderFault } from './support/faulty-device.js';
+import {
+  INTEGER_PLANS,
+  type IntegerPlan,
+  integerPlan,
+  runIntegerPlan,
+} from './support/integer-plans.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
-import { INTEGER_ATTENTION } from './support/tolerances.js';
 
-const device = await swiftShaderDevice();
-const backend = webgpuBackend({
-  device,
-  wgslLanguageFeatures: new Set(['packed_4x8_integer_dot_product']),
+describe.each(['exact', 'fast'] as const)('%s', (precision) => {
+  it.each(INTEGER_PLANS)('%s', { timeout: 120_000 }, async (name) => {
+    const [layer] = integerPlan(name).layers;
+    expect(layer && codeOrder(layer)).toBe('reduction');
+    const device = await swiftShaderDevice();
+    expect(await runIntegerPlan(device, name, precision)).toBeGreaterThan(0);
+    device.destroy();
+  });
 });
 
-const window = { recent: 8, flush: 4 };
-const PARTS: Readonly<Record<string, SchemeParts>> = {
-  'keys along tokens, values along channels, 4 and 2 bit': {
-    key: asymmetric(4, 'tokens', 32),
-    value: asymmetric(2, 'channels', 64, window),
-    sinks: 3,
+const FAULTS: Readonly<Record<string, ShaderFault & { readonly plan: IntegerPlan }>> = {
+  'swapped heads of keys': {
+    kernel: 'attend',
+    plan: 'outer',
+    from: 'head * key_headWords',
+    to: '(head ^ 1u) * key_headWords',
   },
-  'scaled keys along channels, values along tokens, 2 and 8 bit': {
-    key: channelScaled(symmetric(2, 'full', 'channels', 32, window), 24),
-    value: symmetric(8, 'fullSigned', 'tokens', 128),
-    packing: 'after-attention',
+  'swapped heads of values': {
+    kernel: 'attend',
+    plan: 'inner',
+    from: 'head * value_headWords',
+    to: '(head ^ 1u) * value_headWords',
+  },
+  'stale scale of keys along tokens': {
+    kernel: 'attend',
+    plan: 'outer',
+    from: 'key_scaleWord / 4u, group, lane',
+    to: 'key_scaleWord / 4u, group ^ 1u, lane',
+  },
+  'stale scale of keys along channels': {
+    kernel: 'attend',
+    plan: 'inner',
+    from: 'scales.a[group]',
+    to: 'scales.a[group ^ 1u]',
+  },
+  'no low parts': {
+    kernel: 'attend',
+    plan: 'outer',
+    from: '256.0 * high.a + numberOf(sums.lowA)',
+    to: '256.0 * high.a',
+  },
+  'a sliding window one longer': {
+    kernel: 'attend',
+    plan: 'sliding',
+    from: 'token + WINDOW_SIZE)',
+    to: 'token + WINDOW_SIZE + 1u)',
+  },
+  'the newest token unseen': {
+    kernel: 'attend',
+    plan: 'outer',
+    from: 'vec4<u32>(token) <= position',
+    to: 'vec4<u32>(token) < position',
+  },
+  'zero output': {
+    kernel: 'merge',
+    plan: 'outer',
+    from: 'select(0.0, value / sum, seen)',
+    to: 'select(0.0, value / sum, seen) * 0.0',
   },
 };
 
-for (const [name, parts] of Object.entries(PARTS)) {
-  it(name, { timeout: 120_000 }, async () => {
-    const plan = createPlan(inlineScheme(parts), {
-      layers: 1,
-      queryHeads: 2,
-      kvHeads: 1,
-      keyHeadDim: 128,
-      valueHeadDim: 128,
-    });
-    const [layer] = plan.layers;
-    expect(layer && codeOrder(layer)).toBe('reduction');
-    const twin = await createTwin(plan, backend, { tolerances: INTEGER_ATTENTION });
-    try {
-      const pair = twin.createPair();
-      // Without attention, which SwiftShader takes long for.
-      await twin.grow(pair, 150);
-      await twin.step([{ pair, tokens: 9 }]);
-      await twin.grow(pair, 130);
-      await twin.step([{ pair, tokens: 1 }]);
-      expect(await twin.compareBlocks(pair)).toBeGreaterThan(0);
-      twin.truncate(pair, 135);
-      await twin.step([{ pair, tokens: 3 }]);
-      await twin.compareBlocks(pair);
-    } finally {
-      twin.dispose();
-    }
-  });
-}
+it.each(Object.entries(FAULTS))('fails with %s', { timeout: 120_000 }, async (_name, fault) => {
+  const run = async (device: GPUDevice) => {
+    await runIntegerPlan(device, fault.plan);
+  };
+  expect(await failureOf(fault, run)).toMatch(/nmse|log-sum-exp/);
+});

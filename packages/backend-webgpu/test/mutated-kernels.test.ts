@@ -2,14 +2,10 @@
 import { backendChecks } from '@lowbit-kv/core/contract';
 import { expect, test } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
-import { swiftShaderDevice } from './support/swiftshader.js';
+import { failureOf, type ShaderFault } from './support/faulty-device.js';
 import { F32_ATTENTION } from './support/tolerances.js';
 
-interface Fault {
-  /** Label of the kernel. */
-  readonly kernel: string;
-  readonly from: string;
-  readonly to: string;
+interface Fault extends ShaderFault {
   /** Beginning of the name of the check that must fail. */
   readonly check: string;
   readonly message: RegExp;
@@ -45,7 +41,6 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     message: /nmse/,
   },
   'stale scale: packed by the parameters of another group': {
-    // Kernels of one text share a module, which has the name of the first.
     kernel: 'packParameters',
     from: 'parametersAt(pack.page, head, slot, channel)',
     to: 'parametersAt(pack.page, head, slot, channel ^ GROUP_SIZE)',
@@ -82,32 +77,12 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** What the first check with this beginning of its name throws on a device with the fault. */
-async function failure({ kernel, from, to, check }: Fault): Promise<string> {
-  const device = await swiftShaderDevice();
-  const create = device.createShaderModule.bind(device);
-  let changed = 0;
-  device.createShaderModule = (descriptor) => {
-    if (descriptor.label !== kernel) return create(descriptor);
-    const code = descriptor.code.replaceAll(from, to);
-    if (code !== descriptor.code) changed++;
-    return create({ ...descriptor, code });
-  };
-  const checks = backendChecks(webgpuBackend({ device }), { tolerances: F32_ATTENTION });
-  const found = checks.find(({ name }) => name.startsWith(check));
-  if (found === undefined) throw new Error(`no check ${check}`);
-  expect(found.skipped).toEqual([]);
-  try {
-    await found.run();
-    return 'passed';
-  } catch (error) {
-    return String(error);
-  } finally {
-    device.destroy();
-    expect(changed, 'shaders that the fault is in').toBeGreaterThan(0);
-  }
-}
-
 test.each(Object.entries(FAULTS))('%s', { timeout: 60_000 }, async (_name, fault) => {
-  expect(await failure(fault)).toMatch(fault.message);
+  const outcome = await failureOf(fault, async (device) => {
+    const checks = backendChecks(webgpuBackend({ device }), { tolerances: F32_ATTENTION });
+    const found = checks.find(({ name }) => name.startsWith(fault.check));
+    expect(found?.skipped).toEqual([]);
+    await found?.run();
+  });
+  expect(outcome).toMatch(fault.message);
 });
