@@ -1,7 +1,7 @@
 /**
  * The backend over a GPUDevice of the caller.
  */
-import type { Backend, BackendSupport, Plan } from '@lowbit-kv/core';
+import { type Backend, type BackendSupport, LowbitKvError, type Plan } from '@lowbit-kv/core';
 import type { BufferPool } from './device/buffer-pool.js';
 import { GpuContext } from './device/context.js';
 import type { Recording } from './device/recorder.js';
@@ -33,8 +33,8 @@ export interface WebGpuBackend extends Backend {
   readonly device: GPUDevice;
   /**
    * What `work` asks of caches of this backend (append, attend) goes into an encoder of the caller, in compute passes of
-   * its own; nothing is submitted. Submit the encoder before anything else is asked of these caches, then call `submitted`
-   * of the recording. Several recordings may wait, in one encoder or in several that are submitted in order. When `work`
+   * its own; nothing is submitted. Submit the encoder, then call `submitted` of the recording: until then these caches refuse
+   * other work. Several recordings may wait, in one encoder or in several that are submitted in order. When `work`
    * throws, its steps are to be abandoned, and the encoder cannot be submitted any more.
    */
   record(encoder: GPUCommandEncoder, work: () => void): Recording;
@@ -97,6 +97,15 @@ async function warmUp(
   plan: Plan,
   { tokens, queries, recordings = 1 }: WarmUpOptions,
 ): Promise<void> {
+  for (const [name, value] of Object.entries({ tokens, queries, recordings })) {
+    if (Number.isSafeInteger(value) && value > 0) continue;
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: `${name} of warmUp is not a count`,
+      value,
+      valid: 'a whole number from 1 on',
+      next: 'Give the largest number that a step will have.',
+    });
+  }
   context.check();
   const { pipelines, recorder, scratch, prepared, partials, inputs, results } = context;
   const [kernels] = await Promise.all([
@@ -113,6 +122,7 @@ async function warmUp(
     prepared.atLeast(queries * queryHeads * attention.queryWords * 4);
     partials.atLeast(partialBytes(attention, queries, queryHeads));
     make(inputs, tokens * kvHeads * (keyHeadDim + valueHeadDim) * 2 + 16);
+    // Inputs of all layers live until the step ends; queries and results of one attend are given back before the next.
     if (i > 0) continue;
     make(inputs, queries * queryHeads * keyHeadDim * 4);
     make(results, queries * queryHeads * valueHeadDim * 4);

@@ -243,6 +243,10 @@ describe('an encoder of the caller', () => {
     const warm = webgpuBackend({ device: counted });
     const cache = await createCache(plan, warm, { capacity, nonFinite: 'mask' });
     await warm.warmUp(plan, { tokens: 40, queries: 1 });
+    await expect(warm.warmUp(plan, { tokens: 0, queries: 1 })).rejects.toMatchObject({
+      code: 'OPTION_INVALID',
+      value: 0,
+    });
     const sequence = cache.createSequence();
     const k = counted.createBuffer({ size: 40 * HEADS * DIM * 2, usage: 0x8c });
     const q = counted.createBuffer({ size: QUERY_HEADS * DIM * 4, usage: 0x8c });

@@ -7,13 +7,8 @@
 // dot products ("inner"). docs/kernels-webgpu.md.
 
 const LANES = 32u;
-const ROWS = 4u;
 const PAGE = 128u;
 const DIM = 128u;
-const SEGMENT_WORDS = 8u;
-const ITEM_WORDS = 4u;
-// Below every logit.
-const NOTHING = -3.0e38;
 const LOG2_E = 1.44269504088896340736f;
 const LN_2 = 0.69314718055994530942f;
 
@@ -36,30 +31,11 @@ var<workgroup> plain_query: array<vec4<f32>, DIM>;
 const PACKED_DIM = select(1u, DIM, KEY_TRANSFORMED);
 var<workgroup> packed_query: array<vec4<f32>, PACKED_DIM>;
 
-struct Segment {
-  position: u32,
-  count: u32,
-  key_source: u32,
-  key_page: u32,
-  key_slot: u32,
-  value_source: u32,
-  value_page: u32,
-  value_slot: u32,
-}
-
 struct Rows {
   a: vec4<f32>,
   b: vec4<f32>,
   c: vec4<f32>,
   d: vec4<f32>,
-}
-
-fn segmentAt(number: u32) -> Segment {
-  let at = job.first + number * SEGMENT_WORDS;
-  return Segment(
-    commands[at], commands[at + 1u], commands[at + 2u], commands[at + 3u],
-    commands[at + 4u], commands[at + 5u], commands[at + 6u], commands[at + 7u],
-  );
 }
 
 fn transposed(rows: Rows) -> Rows {
@@ -89,15 +65,6 @@ fn fourHalves(words: vec4<u32>, upper: bool) -> vec4<f32> {
   return vec4<f32>(unpack2x16float(pair.x), unpack2x16float(pair.y));
 }
 
-fn visible(token: u32, position: vec4<u32>) -> vec4<bool> {
-  let causal = vec4<u32>(token) <= position;
-  if (WINDOW_SIZE == 0u) {
-    return causal;
-  }
-  let inWindow = vec4<u32>(token + WINDOW_SIZE) > position;
-  return select(vec4<bool>(false), causal, inWindow | vec4<bool>(token < WINDOW_SINKS));
-}
-
 // A logit to base 2: the scale is in the query already.
 fn capped(dot: vec4<f32>) -> vec4<f32> {
   if (SOFT_CAP > 0.0) {
@@ -108,25 +75,14 @@ fn capped(dot: vec4<f32>) -> vec4<f32> {
 
 @compute @workgroup_size(LANES)
 fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let item = job.table + group.x * ITEM_WORDS;
-  let sequence = commands[item];
-  let firstSegment = commands[item + 1u];
-  let segments = commands[item + 2u];
-  let firstPartial = commands[item + 3u];
-  let firstQuery = commands[sequence];
-  let rows = commands[sequence + 1u] * GROUP_HEADS;
-  let firstPosition = commands[sequence + 2u] - commands[sequence + 1u];
-  let head = group.y;
-  let firstRow = group.z * ROWS;
-  if (firstRow >= rows) {
+  let work = workOf(group);
+  if (work.firstRow >= work.rows) {
     return;
   }
-  let row = vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u);
-  let position = vec4<u32>(firstPosition) + row / GROUP_HEADS;
-  let known = row < vec4<u32>(rows);
-  // Rows past the last repeat it; their results are not written.
-  let held = min(row, vec4<u32>(rows - 1u));
-  let query = ((vec4<u32>(firstQuery) + held / GROUP_HEADS) * QUERY_HEADS + head * GROUP_HEADS + held % GROUP_HEADS) * QUERY_WORDS;
+  let head = work.head;
+  let known = work.known;
+  let position = work.position;
+  let query = work.query;
 
   for (var channel = lane; channel < DIM; channel += LANES) {
     plain_query[channel] = LOGIT_SCALE * vec4<f32>(
@@ -158,8 +114,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
   var constants = Rows();
 
-  for (var s = 0u; s < segments; s += 1u) {
-    let segment = segmentAt(firstSegment + s);
+  for (var s = 0u; s < work.segments; s += 1u) {
+    let segment = segmentAt(work.firstSegment + s);
     let whole = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED;
     let step = select(LANES, PAGE, whole);
     for (var start = 0u; start < segment.count; start += step) {
@@ -259,7 +215,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     plain = summed(plain, shared_part);
   }
   let natural = select(maximum * LN_2, vec4<f32>(NOTHING), maximum <= vec4<f32>(NOTHING));
-  let partial = (vec4<u32>(firstPartial + head * rows) + row) * PARTIAL_WORDS;
+  let partial = work.partial;
   if (known.x) { writePartial(partial.x, natural.x, total.x, packedTotal.x, plain.a, packed.a, lane); }
   if (known.y) { writePartial(partial.y, natural.y, total.y, packedTotal.y, plain.b, packed.b, lane); }
   if (known.z) { writePartial(partial.z, natural.z, total.z, packedTotal.z, plain.c, packed.c, lane); }

@@ -69,6 +69,7 @@ export function attentionPrograms(
     ...tensorConstants(key, numbers.key, order, 'key_'),
     ...tensorConstants(value, numbers.value, order, 'value_'),
     MERGE_SIZE: value.headDim <= 64 ? 64 : 128,
+    ROWS,
     QUERY_WORDS: queryWords,
     PARTIAL_WORDS: partialWords,
     QUERY_HEADS: geometry.queryHeads,
@@ -92,19 +93,17 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader(
-          { ...constants, ROWS, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) },
-          [
-            'job',
-            'numbers',
-            'parameters',
-            'attention',
-            ...stagedPieces(layer),
-            ...logitPieces(layer, numbers.key),
-            ...elementPieces(key),
-            ...elementPieces(value),
-          ],
-        );
+      : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
+          'job',
+          'numbers',
+          'parameters',
+          'attention-work',
+          'attention',
+          ...stagedPieces(layer),
+          ...logitPieces(layer, numbers.key),
+          ...elementPieces(key),
+          ...elementPieces(value),
+        ]);
   return {
     query: program(
       'prepareQuery',
@@ -214,6 +213,7 @@ function integerAttention(
     { ...constants, ...own },
     [
       'job',
+      'attention-work',
       'attention-integer',
       'integer-parts',
       subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',

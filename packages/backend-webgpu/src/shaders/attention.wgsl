@@ -3,12 +3,7 @@
 
 const ATTENTION_SIZE = 64u;
 const TILE = 64u;
-const SEGMENT_WORDS = 8u;
-const ITEM_WORDS = 4u;
-const SEQUENCE_WORDS = 8u;
 const CHANNELS = (value_headDim + ATTENTION_SIZE - 1u) / ATTENTION_SIZE;
-// Below every logit.
-const NOTHING = -3.0e38;
 
 @group(0) @binding(2) var<storage, read> key_memory: array<u32>;
 @group(0) @binding(3) var<storage, read> value_memory: array<u32>;
@@ -21,35 +16,6 @@ var<workgroup> query_tile: array<vec4<f32>, QUERY_WORDS>;
 var<workgroup> tile_logits: array<vec4<f32>, TILE>;
 var<workgroup> tile_weights: array<vec4<f32>, TILE>;
 
-struct Segment {
-  position: u32,
-  count: u32,
-  key_source: u32,
-  key_page: u32,
-  key_slot: u32,
-  value_source: u32,
-  value_page: u32,
-  value_slot: u32,
-}
-
-fn segmentAt(number: u32) -> Segment {
-  let at = job.first + number * SEGMENT_WORDS;
-  return Segment(
-    commands[at], commands[at + 1u], commands[at + 2u], commands[at + 3u],
-    commands[at + 4u], commands[at + 5u], commands[at + 6u], commands[at + 7u],
-  );
-}
-
-// Which queries at `position` see the token at `token`.
-fn visible(token: u32, position: vec4<u32>) -> vec4<bool> {
-  let causal = vec4<u32>(token) <= position;
-  if (WINDOW_SIZE == 0u) {
-    return causal;
-  }
-  let inWindow = vec4<u32>(token + WINDOW_SIZE) > position;
-  return causal & (inWindow | vec4<bool>(token < WINDOW_SINKS));
-}
-
 // Whether no query from `position` on sees any of these tokens, because all have left the window.
 fn outsideWindow(first: u32, tokens: u32, position: u32) -> bool {
   return WINDOW_SIZE > 0u && first >= WINDOW_SINKS && first + tokens - 1u + WINDOW_SIZE <= position;
@@ -57,26 +23,14 @@ fn outsideWindow(first: u32, tokens: u32, position: u32) -> bool {
 
 @compute @workgroup_size(ATTENTION_SIZE)
 fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let item = job.table + group.x * ITEM_WORDS;
-  let sequence = commands[item];
-  let firstSegment = commands[item + 1u];
-  let segments = commands[item + 2u];
-  let firstPartial = commands[item + 3u];
-  let firstQuery = commands[sequence];
-  let rows = commands[sequence + 1u] * GROUP_HEADS;
-  let firstPosition = commands[sequence + 2u] - commands[sequence + 1u];
-  let statisticsPage = commands[sequence + 3u];
-  let head = group.y;
-  let firstRow = group.z * ROWS;
-  if (firstRow >= rows) {
+  let work = workOf(group);
+  if (work.firstRow >= work.rows) {
     return;
   }
-  let row = vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u);
-  let known = row < vec4<u32>(rows);
-  let position = vec4<u32>(firstPosition) + row / GROUP_HEADS;
-  // Rows past the last repeat it and see nothing.
-  let held = min(row, vec4<u32>(rows - 1u));
-  let query = ((vec4<u32>(firstQuery) + held / GROUP_HEADS) * QUERY_HEADS + head * GROUP_HEADS + held % GROUP_HEADS) * QUERY_WORDS;
+  let head = work.head;
+  let known = work.known;
+  let position = work.position;
+  let query = work.query;
   for (var i = lane; i < QUERY_WORDS; i += ATTENTION_SIZE) {
     query_tile[i] = vec4<f32>(queries[query.x + i], queries[query.y + i], queries[query.z + i], queries[query.w + i]);
   }
@@ -89,9 +43,9 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   var plain: array<vec4<f32>, CHANNELS>;
   var packed: array<vec4<f32>, CHANNELS>;
   // Tokens from here on are seen by no row.
-  let end = firstPosition + (min(firstRow + ROWS, rows) - 1u) / GROUP_HEADS + 1u;
-  for (var s = 0u; s < segments; s += 1u) {
-    let segment = segmentAt(firstSegment + s);
+  let end = work.firstPosition + (min(work.firstRow + ROWS, work.rows) - 1u) / GROUP_HEADS + 1u;
+  for (var s = 0u; s < work.segments; s += 1u) {
+    let segment = segmentAt(work.firstSegment + s);
     let isPacked = VALUE_TRANSFORMED && segment.value_source == SOURCE_PACKED;
     let seen = min(segment.count, end - min(end, segment.position));
     for (var start = 0u; start < seen; start += TILE) {
@@ -99,7 +53,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       if (outsideWindow(segment.position + start, tokens, position.x)) {
         continue;
       }
-      tileLogits(segment, start, tokens, head, statisticsPage, lane);
+      tileLogits(segment, start, tokens, head, work.statisticsPage, lane);
       var logits = vec4<f32>(NOTHING);
       if (lane < tokens) {
         let seesIt = known & visible(segment.position + start + lane, position);
@@ -132,7 +86,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     }
   }
 
-  let partial = (vec4<u32>(firstPartial + head * rows) + row) * PARTIAL_WORDS;
+  let partial = work.partial;
   for (var i = 0u; i < ROWS; i += 1u) {
     if (!known[i]) {
       break;

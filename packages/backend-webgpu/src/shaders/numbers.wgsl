@@ -62,12 +62,8 @@ fn offsetBits(value: f32) -> u32 {
   return (bits & 0x8000u) | min(magnitude, F16_LARGEST);
 }
 
-// The integer nearest to difference / scale within [lowest, highest], ties to even, decided by comparing products. scale is
-// a positive f16 number: a product with an integer of at most nine bits is exact.
-fn nearestCodeOfHalf(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32 {
-  let guess = clamp(round(difference / scale), lowest - 1.0, highest + 1.0);
-  let error = difference - exactly(guess * scale);
-  let half = 0.5 * scale;
+// A guess that is off by at most one, by what it leaves of the difference and half a step.
+fn settledCode(guess: f32, error: f32, half: f32, lowest: f32, highest: f32) -> i32 {
   var code = guess;
   if (error > half) {
     code = guess + 1.0;
@@ -79,22 +75,21 @@ fn nearestCodeOfHalf(difference: f32, scale: f32, lowest: f32, highest: f32) -> 
   return i32(clamp(code, lowest, highest));
 }
 
+// The integer nearest to difference / scale within [lowest, highest], ties to even, decided by comparing products. scale is
+// a positive f16 number: a product with an integer of at most nine bits is exact.
+fn nearestCodeOfHalf(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32 {
+  let guess = clamp(round(difference / scale), lowest - 1.0, highest + 1.0);
+  let error = difference - exactly(guess * scale);
+  return settledCode(guess, error, 0.5 * scale, lowest, highest);
+}
+
 // The same for an f32 scale: its two halves of twelve bits meet the integer one after the other, each exactly.
 fn nearestCodeOfFloat(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32 {
   let guess = clamp(round(difference / scale), lowest - 1.0, highest + 1.0);
   let high = bitcast<f32>(bitcast<u32>(scale) & 0xfffff000u);
   let low = exactly(scale - high);
   let error = exactly(exactly(difference - exactly(guess * high)) - exactly(guess * low));
-  let half = 0.5 * scale;
-  var code = guess;
-  if (error > half) {
-    code = guess + 1.0;
-  } else if (error < -half) {
-    code = guess - 1.0;
-  } else if (abs(error) == half && (i32(guess) & 1) != 0) {
-    code = guess + sign(error);
-  }
-  return i32(clamp(code, lowest, highest));
+  return settledCode(guess, error, 0.5 * scale, lowest, highest);
 }
 
 // The 48-bit product of two 24-bit numbers: (high, low).

@@ -7,6 +7,7 @@ import {
   createPlan,
   f16Tensor,
   type HostTensor,
+  LowbitKvError,
   type Plan,
   type QuantizedTensorScheme,
   type TensorScheme,
@@ -143,9 +144,10 @@ export function drawnCases(backend: Pick<Backend, 'supports'>): fc.Arbitrary<Dra
           ...(calibration === undefined ? {} : { calibration }),
         });
         return { plan, ...rest };
-      } catch {
+      } catch (error) {
         // A combination that no scheme may have.
-        return null;
+        if (LowbitKvError.is(error)) return null;
+        throw error;
       }
     })
     .filter(
