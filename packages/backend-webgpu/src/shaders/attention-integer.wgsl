@@ -15,21 +15,17 @@ const LN_2 = 0.69314718055994530942f;
 @group(0) @binding(2) var<storage, read> key_memory: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> value_memory: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read> inputs: array<u32>;
-@group(0) @binding(5) var<storage, read> queries: array<f32>;
+@group(0) @binding(5) var<storage, read> queries: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> partials: array<f32>;
 
-// Parts of the folded query by [part and set, lane]: four channels of the lane in a word, four rows in a vector. A set is a
-// vector longer than it must be: lanes that read the same place of different sets meet different banks.
-var<workgroup> key_parts: array<array<vec4<u32>, LANES + 1u>, PARTS * KEY_SETS>;
-// Parts of the folded probabilities by [part and set, lane]: four tokens of the lane in a word.
-var<workgroup> value_parts: array<array<vec4<u32>, LANES + 1u>, PARTS * VALUE_SETS>;
-// By token of the tile, and one for tokens outside.
-var<workgroup> weights: array<vec4<f32>, PAGE + 1u>;
-// Queries as they came, by channel, for tokens in f16.
-var<workgroup> plain_query: array<vec4<f32>, DIM>;
-// Queries as packed keys meet them, where that is something else.
-const PACKED_DIM = select(1u, DIM, KEY_TRANSFORMED);
-var<workgroup> packed_query: array<vec4<f32>, PACKED_DIM>;
+// Workgroup memory decides how many workgroups a processor holds: everything lives in this one array, in turn. Parts of the
+// folded query by [part and set, lane], four channels of the lane in a word, four rows in a vector; parts of the folded
+// probabilities, four tokens of the lane in a word; the query as f32 by channel, for tokens in f16; probabilities as f32 by
+// token of a tile. A set is a vector longer than it must be: lanes that read the same place of different sets meet different
+// banks.
+var<workgroup> parts: array<array<vec4<u32>, LANES + 1u>, PART_SETS>;
+// Where the queries of the rows begin, in vectors.
+var<workgroup> row_queries: vec4<u32>;
 
 struct Rows {
   a: vec4<f32>,
@@ -80,28 +76,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     return;
   }
   let head = work.head;
-  let known = work.known;
-  let position = work.position;
-  let query = work.query;
-
-  for (var channel = lane; channel < DIM; channel += LANES) {
-    plain_query[channel] = LOGIT_SCALE * vec4<f32>(
-      queries[query.x + channel], queries[query.y + channel], queries[query.z + channel], queries[query.w + channel],
-    );
-    if (KEY_TRANSFORMED) {
-      packed_query[min(channel, PACKED_DIM - 1u)] = LOGIT_SCALE * vec4<f32>(
-        queries[query.x + DIM + channel], queries[query.y + DIM + channel],
-        queries[query.z + DIM + channel], queries[query.w + DIM + channel],
-      );
-    }
-  }
-  var added = vec4<f32>(0.0);
-  if (KEY_TRANSFORMED) {
-    added = LOGIT_SCALE * vec4<f32>(
-      queries[query.x + 2u * DIM], queries[query.y + 2u * DIM], queries[query.z + 2u * DIM], queries[query.w + 2u * DIM],
-    );
+  if (lane == 0u) {
+    row_queries = work.query / 4u;
   }
   workgroupBarrier();
+  let added = addedDots();
   prepareKeys(packedQuery(lane), lane);
   workgroupBarrier();
 
@@ -116,13 +95,16 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
 
   for (var s = 0u; s < work.segments; s += 1u) {
     let segment = segmentAt(work.firstSegment + s);
-    let whole = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED;
-    let step = select(LANES, PAGE, whole);
+    // Tokens in the same slots of packed pages of both tensors: nothing moves between lanes.
+    let aligned = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED &&
+      segment.key_slot == segment.value_slot;
+    let step = select(LANES, PAGE, aligned);
     for (var start = 0u; start < segment.count; start += step) {
       let count = min(step, segment.count - start);
       let firstToken = segment.position + start;
-      // A whole page that every row sees whole, in the same slots of both tensors: nothing is masked, nothing moves.
-      let full = whole && count == PAGE && WINDOW_SIZE == 0u && firstToken + PAGE <= position.x + 1u;
+      // A whole page that every row sees whole: nothing is masked.
+      let full = aligned && count == PAGE && WINDOW_SIZE == 0u &&
+        firstToken + PAGE <= work.firstPosition + work.firstRow / GROUP_HEADS + 1u;
 
       // Logits of the tile, at most four tokens a lane.
       var logits = Rows(vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING));
@@ -138,12 +120,16 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
             capped(dotted.a + added), capped(dotted.b + added), capped(dotted.c + added), capped(dotted.d + added),
           );
         } else {
-        logits.a = select(logits.a, capped(dotted.a + added), seen(offset, count, firstToken, position));
-        logits.b = select(logits.b, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position));
-        logits.c = select(logits.c, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position));
-        logits.d = select(logits.d, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position));
+          let position = positionsOf(work.firstPosition, work.firstRow);
+          logits.a = select(logits.a, capped(dotted.a + added), seen(offset, count, firstToken, position));
+          logits.b = select(logits.b, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position));
+          logits.c = select(logits.c, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position));
+          logits.d = select(logits.d, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position));
         }
       } else {
+        holdQuery(lane);
+        workgroupBarrier();
+        let position = positionsOf(work.firstPosition, work.firstRow);
         // Lanes past the last token repeat it unseen: lanes that part ways may not meet again before the next reduction.
         let token = min(lane, count - 1u);
         let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + token, head);
@@ -170,25 +156,28 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       }
       sum += shares;
 
-      if (full) {
-        // A lane's tokens keep to the lane.
-      } else if (segment.key_source == SOURCE_PACKED) {
-        weights[min(offset, PAGE)] = shown.a;
-        weights[min(offset + 1u, PAGE)] = shown.b;
-        weights[min(offset + 2u, PAGE)] = shown.c;
-        weights[min(offset + 3u, PAGE)] = shown.d;
-      } else {
-        weights[lane] = shown.a;
-      }
+      // Nobody still reads parts of keys.
       workgroupBarrier();
+      if (!aligned) {
+        if (segment.key_source == SOURCE_PACKED) {
+          keepWeight(offset, shown.a);
+          keepWeight(offset + 1u, shown.b);
+          keepWeight(offset + 2u, shown.c);
+          keepWeight(offset + 3u, shown.d);
+        } else {
+          keepWeight(lane, shown.a);
+        }
+        workgroupBarrier();
+      }
 
       if (segment.value_source == SOURCE_PACKED) {
-        let begin = 4u * lane - (segment.value_slot + start);
         var shares = shown;
-        if (!full) {
+        if (!aligned) {
+          let begin = 4u * lane - (segment.value_slot + start);
           shares = Rows(
             weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
           );
+          workgroupBarrier();
         }
         let valuePage = segment.value_page / 4u + head * value_headWords / 4u;
         let added_values = valueDots(valuePage, shares, &constants, lane);
@@ -215,23 +204,64 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     plain = summed(plain, shared_part);
   }
   let natural = select(maximum * LN_2, vec4<f32>(NOTHING), maximum <= vec4<f32>(NOTHING));
-  let partial = work.partial;
+  // Again, rather than held all the time.
+  let end = workOf(group);
+  let known = end.known;
+  let partial = end.partial;
   if (known.x) { writePartial(partial.x, natural.x, total.x, packedTotal.x, plain.a, packed.a, lane); }
   if (known.y) { writePartial(partial.y, natural.y, total.y, packedTotal.y, plain.b, packed.b, lane); }
   if (known.z) { writePartial(partial.z, natural.z, total.z, packedTotal.z, plain.c, packed.c, lane); }
   if (known.w) { writePartial(partial.w, natural.w, total.w, packedTotal.w, plain.d, packed.d, lane); }
 }
 
-// Four channels of the lane, as packed keys meet them.
+// Four channels of the lane, as packed keys meet them, by row.
 fn packedQuery(lane: u32) -> Rows {
-  let at = 4u * lane;
-  if (KEY_TRANSFORMED) {
-    let last = PACKED_DIM - 1u;
-    return transposed(
-      Rows(packed_query[min(at, last)], packed_query[min(at + 1u, last)], packed_query[min(at + 2u, last)], packed_query[min(at + 3u, last)]),
-    );
+  return queryAt(row_queries + vec4<u32>(select(0u, DIM / 4u, KEY_TRANSFORMED) + lane));
+}
+
+fn queryAt(at: vec4<u32>) -> Rows {
+  return Rows(
+    LOGIT_SCALE * queries[at.x], LOGIT_SCALE * queries[at.y], LOGIT_SCALE * queries[at.z], LOGIT_SCALE * queries[at.w],
+  );
+}
+
+// What is added to each dot product with a packed key, by row.
+fn addedDots() -> vec4<f32> {
+  if (!KEY_TRANSFORMED) {
+    return vec4<f32>(0.0);
   }
-  return transposed(Rows(plain_query[at], plain_query[at + 1u], plain_query[at + 2u], plain_query[at + 3u]));
+  let at = row_queries + vec4<u32>(DIM / 2u);
+  return LOGIT_SCALE * vec4<f32>(queries[at.x].x, queries[at.y].x, queries[at.z].x, queries[at.w].x);
+}
+
+// The query as f32, a vector over rows by channel.
+fn holdQuery(lane: u32) {
+  let channels = transposed(queryAt(row_queries + vec4<u32>(lane)));
+  holdChannel(4u * lane, channels.a);
+  holdChannel(4u * lane + 1u, channels.b);
+  holdChannel(4u * lane + 2u, channels.c);
+  holdChannel(4u * lane + 3u, channels.d);
+}
+
+fn holdChannel(channel: u32, rows: vec4<f32>) {
+  parts[SPARE_SET + channel / LANES][channel % LANES] = bitcast<vec4<u32>>(rows);
+}
+
+fn heldChannel(channel: u32) -> vec4<f32> {
+  return bitcast<vec4<f32>>(parts[SPARE_SET + channel / LANES][channel % LANES]);
+}
+
+// Probabilities of a tile of at most as many tokens as there are lanes, and of one outside.
+fn keepWeight(token: u32, weight: vec4<f32>) {
+  parts[SPARE_SET][min(token, LANES)] = bitcast<vec4<u32>>(weight);
+}
+
+fn keptWeight(token: u32) -> vec4<f32> {
+  return bitcast<vec4<f32>>(parts[SPARE_SET][min(token, LANES)]);
+}
+
+fn positionsOf(firstPosition: u32, firstRow: u32) -> vec4<u32> {
+  return vec4<u32>(firstPosition) + (vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u)) / GROUP_HEADS;
 }
 
 fn seen(offset: u32, count: u32, firstToken: u32, position: vec4<u32>) -> vec4<bool> {
@@ -243,7 +273,7 @@ fn weightsOf(logits: vec4<f32>, maximum: vec4<f32>) -> vec4<f32> {
 }
 
 fn weightAt(offset: u32, count: u32) -> vec4<f32> {
-  return select(vec4<f32>(0.0), weights[min(offset, PAGE)], offset < count);
+  return select(vec4<f32>(0.0), keptWeight(offset), offset < count);
 }
 
 fn rescaled(rows: Rows, by: vec4<f32>) -> Rows {
@@ -273,21 +303,21 @@ fn plainDots(source: u32, page: u32, slot: u32, head: u32) -> vec4<f32> {
   var dot = vec4<f32>(0.0);
   if (source == SOURCE_WINDOW) {
     let at = page / 8u + (head * WINDOW_TOKENS + slot) * (DIM / 8u);
-    for (var i = 0u; i < DIM / 8u; i += 1u) {
+    for (var i = 0u; i < DIM / 8u + job.zero; i += 1u) {
       let words = key_memory[at + i];
       let low = fourHalves(words, false);
       let high = fourHalves(words, true);
-      dot += plain_query[8u * i] * low.x + plain_query[8u * i + 1u] * low.y;
-      dot += plain_query[8u * i + 2u] * low.z + plain_query[8u * i + 3u] * low.w;
-      dot += plain_query[8u * i + 4u] * high.x + plain_query[8u * i + 5u] * high.y;
-      dot += plain_query[8u * i + 6u] * high.z + plain_query[8u * i + 7u] * high.w;
+      dot += heldChannel(8u * i) * low.x + heldChannel(8u * i + 1u) * low.y;
+      dot += heldChannel(8u * i + 2u) * low.z + heldChannel(8u * i + 3u) * low.w;
+      dot += heldChannel(8u * i + 4u) * high.x + heldChannel(8u * i + 5u) * high.y;
+      dot += heldChannel(8u * i + 6u) * high.z + heldChannel(8u * i + 7u) * high.w;
     }
     return dot;
   }
   let at = (page + (slot * key_heads + head) * DIM) / 2u;
-  for (var i = 0u; i < DIM / 2u; i += 1u) {
+  for (var i = 0u; i < DIM / 2u + job.zero; i += 1u) {
     let pair = unpack2x16float(inputs[at + i]);
-    dot += plain_query[2u * i] * pair.x + plain_query[2u * i + 1u] * pair.y;
+    dot += heldChannel(2u * i) * pair.x + heldChannel(2u * i + 1u) * pair.y;
   }
   return dot;
 }
@@ -295,7 +325,7 @@ fn plainDots(source: u32, page: u32, slot: u32, head: u32) -> vec4<f32> {
 // Adds f16 values, weighted; a lane owns four channels.
 fn plainValues(rows: Rows, source: u32, page: u32, slot: u32, count: u32, head: u32, lane: u32) -> Rows {
   var result = rows;
-  for (var t = 0u; t < count; t += 1u) {
+  for (var t = 0u; t < count + job.zero; t += 1u) {
     var value = vec4<f32>(0.0);
     if (source == SOURCE_WINDOW) {
       let at = page / 8u + (head * WINDOW_TOKENS + slot + t) * (DIM / 8u) + lane / 2u;
@@ -304,7 +334,7 @@ fn plainValues(rows: Rows, source: u32, page: u32, slot: u32, count: u32, head: 
       let at = (page + ((slot + t) * value_heads + head) * DIM) / 2u + 2u * lane;
       value = vec4<f32>(unpack2x16float(inputs[at]), unpack2x16float(inputs[at + 1u]));
     }
-    let weight = weights[t];
+    let weight = keptWeight(t);
     result.a += weight.x * value;
     result.b += weight.y * value;
     result.c += weight.z * value;

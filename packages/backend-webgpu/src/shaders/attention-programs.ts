@@ -122,9 +122,9 @@ export function attentionPrograms(
   };
 }
 
-/** f32 words of one query: as it came, as it meets packed keys, and what is added. */
+/** f32 words of one query: as it came, as it meets packed keys, and what is added, in a vector of its own. */
 function queryWordsOf(key: TensorPlan): number {
-  return queryTransforms(key).length === 0 ? key.headDim : 2 * key.headDim + 1;
+  return queryTransforms(key).length === 0 ? key.headDim : 2 * key.headDim + 4;
 }
 
 /** Of keys before the rotary embedding transforms are undone in each key instead. */
@@ -209,8 +209,17 @@ function integerAttention(
     VALUE_GROUPS: 128 / (value.layout?.tokensPerGroup ?? 1),
   };
   const alongTokens = ({ layout }: TensorPlan) => layout?.codes.rows === 'channels';
+  // Parts of keys along channels stay; everything else takes turns. A query as f32 is four sets.
+  const spareSet = alongTokens(key) ? 0 : own.PARTS * own.KEY_SETS;
+  const sets = own.PARTS * Math.max(alongTokens(key) ? own.KEY_SETS : 0, own.VALUE_SETS);
+  const memory = {
+    key_firstSet: 0,
+    value_firstSet: spareSet,
+    SPARE_SET: spareSet,
+    PART_SETS: spareSet + Math.max(4, sets),
+  };
   return composeShader(
-    { ...constants, ...own },
+    { ...constants, ...own, ...memory },
     [
       'job',
       'attention-work',
@@ -232,7 +241,9 @@ function integerAttention(
  * Meets all words of a page in a loop, two loads ahead. A loop, because the code of a whole page does not fit an instruction
  * cache; its end is no constant, because compilers would unroll it.
  */
+export const LAB = { batch: 2, ahead: true, unrolled: false };
 function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number): string {
+  const BATCH = LAB.batch;
   const bits = layout?.bits ?? 0;
   const fields = 8 / bits;
   const words = REDUCED / (32 / bits);
@@ -244,24 +255,38 @@ function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number
     const k = 2 * pair;
     return `${tensor}_meet(&sums, ${field(k)}, ${field(k + 1)}, at + ${k}u, own);`;
   });
-  // A power of two of trips makes a group.
   const perGroup = trips / groups;
-  const closeGroup = [`${tensor}_group(run, sums, i / ${perGroup}u);`, 'sums = zeroSums();'];
-  const lines = [
-    ...each((j) => `var w${j} = ${load(`${j}u`)};`),
-    'var sums = zeroSums();',
-    `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
-    // After the last trip the first words are loaded again, for nothing.
-    `let next = ((i + 1u) & ${trips - 1}u) * ${BATCH}u;`,
-    ...each((j) => `let next${j} = ${load(`next + ${j}u`)};`),
-    `let at = i * ${BATCH * fields}u;`,
-    ...meets,
-    `if ((i & ${perGroup - 1}u) == ${perGroup - 1}u) {`,
-    ...closeGroup,
-    '}',
-    ...each((j) => `w${j} = next${j};`),
-    '}',
-  ];
+  const closeGroup = (g: string) => [`${tensor}_group(run, sums, ${g});`, 'sums = zeroSums();'];
+  let lines: string[];
+  if (LAB.unrolled) {
+    lines = ['var sums = zeroSums();'];
+    const ahead = LAB.ahead ? 1 : 0;
+    const loads = (i: number) => i < trips ? each((j) => `let w${i * BATCH + j} = ${load(`${i * BATCH + j}u`)};`) : [];
+    if (ahead) lines.push(...loads(0));
+    for (let i = 0; i < trips; i++) {
+      lines.push(...loads(i + ahead));
+      for (let pair = 0; pair < (BATCH * fields) / 2; pair++) {
+        const k = 2 * pair;
+        const f = (n: number) => `${tensor}_field(w${i * BATCH + Math.floor(n / fields)}, ${n % fields}u)`;
+        lines.push(`${tensor}_meet(&sums, ${f(k)}, ${f(k + 1)}, ${i * BATCH * fields + k}u, own);`);
+      }
+      if ((i + 1) % perGroup === 0) lines.push(...closeGroup(`${i / perGroup | 0}u`));
+    }
+  } else {
+    lines = [
+      ...(LAB.ahead ? each((j) => `var w${j} = ${load(`${j}u`)};`) : []),
+      'var sums = zeroSums();',
+      `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
+      ...(LAB.ahead ? [`let next = ((i + 1u) & ${trips - 1}u) * ${BATCH}u;`, ...each((j) => `let next${j} = ${load(`next + ${j}u`)};`)] : each((j) => `let w${j} = ${load(`i * ${BATCH}u + ${j}u`)};`)),
+      `let at = i * ${BATCH * fields}u;`,
+      ...meets,
+      `if ((i & ${perGroup - 1}u) == ${perGroup - 1}u) {`,
+      ...closeGroup(`i / ${perGroup}u`),
+      '}',
+      ...(LAB.ahead ? each((j) => `w${j} = next${j};`) : []),
+      '}',
+    ];
+  }
   const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
   return functionText(
     `${tensor}_run(run: ptr<function, ${run}>, page: u32, own: u32, lane: u32)`,

@@ -8,15 +8,15 @@ fn tensor_field(words: vec4<u32>, f: u32) -> vec4<u32> {
 // Two words of codes against vectors `at` and `at + 1` of set number `own` of parts. Two dot products and a sum are added in
 // one instruction.
 fn tensor_meet(sums: ptr<function, Sums>, first: vec4<u32>, second: vec4<u32>, at: u32, own: u32) {
-  let high = tensor_parts[own][at];
-  let nextHigh = tensor_parts[own][at + 1u];
+  let high = parts[tensor_firstSet + own][at];
+  let nextHigh = parts[tensor_firstSet + own][at + 1u];
   (*sums).highA += dots(first.x, high) + dots(second.x, nextHigh);
   (*sums).highB += dots(first.y, high) + dots(second.y, nextHigh);
   (*sums).highC += dots(first.z, high) + dots(second.z, nextHigh);
   (*sums).highD += dots(first.w, high) + dots(second.w, nextHigh);
   if (PARTS == 2u) {
-    let low = tensor_parts[tensor_sets + own][at];
-    let nextLow = tensor_parts[tensor_sets + own][at + 1u];
+    let low = parts[tensor_firstSet + tensor_sets + own][at];
+    let nextLow = parts[tensor_firstSet + tensor_sets + own][at + 1u];
     (*sums).lowA += dots(first.x, low) + dots(second.x, nextLow);
     (*sums).lowB += dots(first.y, low) + dots(second.y, nextLow);
     (*sums).lowC += dots(first.z, low) + dots(second.z, nextLow);

@@ -38,10 +38,10 @@ fn prepareKeys(query: Rows, lane: u32) {
     }
     factor = select(factor, factorsOf(largest), mine);
   }
-  let parts = partsOf(query, factor);
-  key_parts[0][lane] = parts.high;
+  let bytes = partsOf(query, factor);
+  parts[0][lane] = bytes.high;
   if (PARTS == 2u) {
-    key_parts[PARTS - 1u][lane] = parts.low;
+    parts[PARTS - 1u][lane] = bytes.low;
   }
 }
 

@@ -30,10 +30,10 @@ fn foldKeys(page: u32, group: u32, lane: u32) -> Folded {
 }
 
 fn storeKeyParts(folded: Folded, factors: vec4<f32>, group: u32, lane: u32) {
-  let parts = partsOf(folded.rows, factors);
-  key_parts[group][lane] = parts.high;
+  let bytes = partsOf(folded.rows, factors);
+  parts[group][lane] = bytes.high;
   if (PARTS == 2u) {
-    key_parts[KEY_SETS + group][lane] = parts.low;
+    parts[KEY_SETS + group][lane] = bytes.low;
   }
 }
 

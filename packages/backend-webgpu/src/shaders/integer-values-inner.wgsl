@@ -14,10 +14,10 @@ fn valueDots(
   page: u32, shares: Rows, constants: ptr<function, Rows>, lane: u32,
 ) -> Rows {
   let largest = largestOfLanes(max(max(shares.a, shares.b), max(shares.c, shares.d)), lane);
-  let parts = partsOf(transposed(shares), factorsOf(largest));
-  value_parts[0][lane] = parts.high;
+  let bytes = partsOf(transposed(shares), factorsOf(largest));
+  parts[SPARE_SET][lane] = bytes.high;
   if (PARTS == 2u) {
-    value_parts[PARTS - 1u][lane] = parts.low;
+    parts[SPARE_SET + PARTS - 1u][lane] = bytes.low;
   }
   workgroupBarrier();
   var run: ValueRun;

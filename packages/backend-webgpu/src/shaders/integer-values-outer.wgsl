@@ -22,10 +22,10 @@ fn largestRows(rows: Rows) -> vec4<f32> {
 }
 
 fn storeValueParts(folded: Rows, factors: vec4<f32>, group: u32, lane: u32) {
-  let parts = partsOf(transposed(folded), factors);
-  value_parts[group][lane] = parts.high;
+  let bytes = partsOf(transposed(folded), factors);
+  parts[SPARE_SET + group][lane] = bytes.high;
   if (PARTS == 2u) {
-    value_parts[VALUE_SETS + group][lane] = parts.low;
+    parts[SPARE_SET + VALUE_SETS + group][lane] = bytes.low;
   }
 }
 
