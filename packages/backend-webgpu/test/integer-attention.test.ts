@@ -48,7 +48,7 @@ const FAULTS: Readonly<Record<string, ShaderFault & { readonly plan: IntegerPlan
   'no low parts': {
     kernel: 'attend',
     plan: 'outer',
-    from: '256.0 * high.a + numberOf(sums.lowA)',
+    from: '256.0 * high.a + low.a',
     to: '256.0 * high.a',
   },
   'a sliding window one longer': {

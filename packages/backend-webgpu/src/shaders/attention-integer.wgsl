@@ -1,5 +1,5 @@
 // The packing kernel on whole pages of 128 tokens, head dim 128: codes stay in the words they are stored in and meet 8-bit
-// parts of queries and of probabilities in dot4I8Packed. One workgroup: the segments of one split of one sequence, one kv
+// parts of queries and of probabilities in dot4I8Packed and dot4U8Packed. One workgroup: the segments of one split of one sequence, one kv
 // head, four query rows.
 //
 // Keys: a lane owns four tokens of the page. Values: a lane owns four channels. Scales along the reduction are folded into
@@ -11,6 +11,10 @@ const PAGE = 128u;
 const DIM = 128u;
 const LOG2_E = 1.44269504088896340736f;
 const LN_2 = 0.69314718055994530942f;
+// What queries are multiplied by: logits are to base 2, unless they are capped first.
+const QUERY_SCALE = LOGIT_SCALE * select(LOG2_E, 1.0f, SOFT_CAP > 0.0);
+// A maximum stays while no logit is larger by more than this: weights may be as large as 2^8.
+const SLACK = vec4<f32>(8.0);
 
 @group(0) @binding(2) var<storage, read> key_memory: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> value_memory: array<vec4<u32>>;
@@ -34,19 +38,19 @@ struct Rows {
   d: vec4<f32>,
 }
 
+// Tokens of a tile in a packed page: where the page of the head begins, in vectors, the first slot, how many.
+struct Slots {
+  page: u32,
+  first: u32,
+  count: u32,
+}
+
 fn transposed(rows: Rows) -> Rows {
   return Rows(
     vec4<f32>(rows.a.x, rows.b.x, rows.c.x, rows.d.x),
     vec4<f32>(rows.a.y, rows.b.y, rows.c.y, rows.d.y),
     vec4<f32>(rows.a.z, rows.b.z, rows.c.z, rows.d.z),
     vec4<f32>(rows.a.w, rows.b.w, rows.c.w, rows.d.w),
-  );
-}
-
-// One word of codes against the words of four rows.
-fn dots(word: u32, parts: vec4<u32>) -> vec4<i32> {
-  return vec4<i32>(
-    dot4I8Packed(word, parts.x), dot4I8Packed(word, parts.y), dot4I8Packed(word, parts.z), dot4I8Packed(word, parts.w),
   );
 }
 
@@ -61,12 +65,12 @@ fn fourHalves(words: vec4<u32>, upper: bool) -> vec4<f32> {
   return vec4<f32>(unpack2x16float(pair.x), unpack2x16float(pair.y));
 }
 
-// A logit to base 2: the scale is in the query already.
+// A logit to base 2.
 fn capped(dot: vec4<f32>) -> vec4<f32> {
   if (SOFT_CAP > 0.0) {
     return SOFT_CAP * LOG2_E * tanh(dot / SOFT_CAP);
   }
-  return dot * LOG2_E;
+  return dot;
 }
 
 @compute @workgroup_size(LANES)
@@ -81,8 +85,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   }
   workgroupBarrier();
   let added = addedDots();
-  prepareKeys(packedQuery(lane), lane);
-  workgroupBarrier();
+  prepareKeys(lane);
 
   var maximum = vec4<f32>(NOTHING);
   // Of this lane's tokens alone; added up at the end.
@@ -93,8 +96,10 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
   var constants = Rows();
 
+  var next = segmentAt(work.firstSegment);
   for (var s = 0u; s < work.segments; s += 1u) {
-    let segment = segmentAt(work.firstSegment + s);
+    let segment = next;
+    next = segmentAt(work.firstSegment + min(s + 1u, work.segments - 1u));
     // Tokens in the same slots of packed pages of both tensors: nothing moves between lanes.
     let aligned = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED &&
       segment.key_slot == segment.value_slot;
@@ -108,44 +113,39 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
 
       // Logits of the tile, at most four tokens a lane.
       var logits = Rows(vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING), vec4<f32>(NOTHING));
-      var offset = 0u;
+      var offset = lane;
       if (segment.key_source == SOURCE_PACKED) {
-        let page = segment.key_page / 4u + head * key_headWords / 4u;
         let slot = segment.key_slot + start;
-        let dotted = keyDots(page, lane);
+        let page = segment.key_page / 4u + head * key_headWords / 4u;
+        let dotted = keyDots(Slots(page, slot, count), lane);
+        let found = Rows(
+          capped(dotted.a + added), capped(dotted.b + added), capped(dotted.c + added), capped(dotted.d + added),
+        );
         // Wraps for tokens before the tile, which are then not below its count.
         offset = 4u * lane - slot;
         if (full) {
-          logits = Rows(
-            capped(dotted.a + added), capped(dotted.b + added), capped(dotted.c + added), capped(dotted.d + added),
-          );
+          logits = found;
         } else {
           let position = positionsOf(work.firstPosition, work.firstRow);
-          logits.a = select(logits.a, capped(dotted.a + added), seen(offset, count, firstToken, position));
-          logits.b = select(logits.b, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position));
-          logits.c = select(logits.c, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position));
-          logits.d = select(logits.d, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position));
+          logits.a = select(logits.a, found.a, seen(offset, count, firstToken, position));
+          logits.b = select(logits.b, found.b, seen(offset + 1u, count, firstToken, position));
+          logits.c = select(logits.c, found.c, seen(offset + 2u, count, firstToken, position));
+          logits.d = select(logits.d, found.d, seen(offset + 3u, count, firstToken, position));
         }
       } else {
         holdQuery(lane);
         workgroupBarrier();
-        let position = positionsOf(work.firstPosition, work.firstRow);
         // Lanes past the last token repeat it unseen: lanes that part ways may not meet again before the next reduction.
         let token = min(lane, count - 1u);
         let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + token, head);
+        let position = positionsOf(work.firstPosition, work.firstRow);
         logits.a = select(logits.a, capped(dotted), seen(lane, count, firstToken, position));
       }
 
-      let tile = max(max(logits.a, logits.b), max(logits.c, logits.d));
-      let raised = max(maximum, largestOfLanes(tile, lane));
-      let grown = any(raised > maximum);
-      let rescale = exp2(maximum - raised);
-      maximum = raised;
-      let shown = Rows(
-        weightsOf(logits.a, maximum), weightsOf(logits.b, maximum), weightsOf(logits.c, maximum), weightsOf(logits.d, maximum),
-      );
-      let shares = shown.a + shown.b + shown.c + shown.d;
-      if (grown) {
+      let raised = raisedBy(max(max(logits.a, logits.b), max(logits.c, logits.d)), maximum, lane);
+      if (any(raised > maximum)) {
+        let rescale = exp2(maximum - raised);
+        maximum = raised;
         sum *= rescale;
         plain = rescaled(plain, rescale);
         if (VALUE_TRANSFORMED) {
@@ -154,38 +154,44 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         }
         constants = Rows(constants.a * rescale, constants.b * rescale, constants.c * rescale, constants.d * rescale);
       }
-      sum += shares;
+      var shares = Rows(
+        exp2(logits.a - maximum), exp2(logits.b - maximum), exp2(logits.c - maximum), exp2(logits.d - maximum),
+      );
+      if (!full) {
+        shares = Rows(
+          shown(shares.a, logits.a), shown(shares.b, logits.b), shown(shares.c, logits.c), shown(shares.d, logits.d),
+        );
+      }
+      sum += shares.a + shares.b + shares.c + shares.d;
 
       // Nobody still reads parts of keys.
       workgroupBarrier();
       if (!aligned) {
+        keepWeight(offset, shares.a);
         if (segment.key_source == SOURCE_PACKED) {
-          keepWeight(offset, shown.a);
-          keepWeight(offset + 1u, shown.b);
-          keepWeight(offset + 2u, shown.c);
-          keepWeight(offset + 3u, shown.d);
-        } else {
-          keepWeight(lane, shown.a);
+          keepWeight(offset + 1u, shares.b);
+          keepWeight(offset + 2u, shares.c);
+          keepWeight(offset + 3u, shares.d);
         }
         workgroupBarrier();
       }
 
       if (segment.value_source == SOURCE_PACKED) {
-        var shares = shown;
+        let slot = segment.value_slot + start;
         if (!aligned) {
-          let begin = 4u * lane - (segment.value_slot + start);
+          let begin = 4u * lane - slot;
           shares = Rows(
             weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
           );
           workgroupBarrier();
         }
-        let valuePage = segment.value_page / 4u + head * value_headWords / 4u;
-        let added_values = valueDots(valuePage, shares, &constants, lane);
+        let page = segment.value_page / 4u + head * value_headWords / 4u;
+        let result = valueDots(Slots(page, slot, count), shares, &constants, lane);
         if (VALUE_TRANSFORMED) {
-          packed = summed(packed, added_values);
+          packed = summed(packed, result);
           packedSum += shares.a + shares.b + shares.c + shares.d;
         } else {
-          plain = summed(plain, added_values);
+          plain = summed(plain, result);
         }
       } else {
         plain = plainValues(plain, segment.value_source, segment.value_page, segment.value_slot + start, count, head, lane);
@@ -197,11 +203,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   let total = sumOfLanes(sum, lane);
   let packedTotal = sumOfLanes(packedSum, lane);
   let constant = constantsOf(constants, lane);
-  let shared_part = Rows(vec4<f32>(constant.x), vec4<f32>(constant.y), vec4<f32>(constant.z), vec4<f32>(constant.w));
+  let everywhere = Rows(vec4<f32>(constant.x), vec4<f32>(constant.y), vec4<f32>(constant.z), vec4<f32>(constant.w));
   if (VALUE_TRANSFORMED) {
-    packed = summed(packed, shared_part);
+    packed = summed(packed, everywhere);
   } else {
-    plain = summed(plain, shared_part);
+    plain = summed(plain, everywhere);
   }
   let natural = select(maximum * LN_2, vec4<f32>(NOTHING), maximum <= vec4<f32>(NOTHING));
   // Again, rather than held all the time.
@@ -221,7 +227,7 @@ fn packedQuery(lane: u32) -> Rows {
 
 fn queryAt(at: vec4<u32>) -> Rows {
   return Rows(
-    LOGIT_SCALE * queries[at.x], LOGIT_SCALE * queries[at.y], LOGIT_SCALE * queries[at.z], LOGIT_SCALE * queries[at.w],
+    QUERY_SCALE * queries[at.x], QUERY_SCALE * queries[at.y], QUERY_SCALE * queries[at.z], QUERY_SCALE * queries[at.w],
   );
 }
 
@@ -231,7 +237,7 @@ fn addedDots() -> vec4<f32> {
     return vec4<f32>(0.0);
   }
   let at = row_queries + vec4<u32>(DIM / 2u);
-  return LOGIT_SCALE * vec4<f32>(queries[at.x].x, queries[at.y].x, queries[at.z].x, queries[at.w].x);
+  return QUERY_SCALE * vec4<f32>(queries[at.x].x, queries[at.y].x, queries[at.z].x, queries[at.w].x);
 }
 
 // The query as f32, a vector over rows by channel.
@@ -260,6 +266,17 @@ fn keptWeight(token: u32) -> vec4<f32> {
   return bitcast<vec4<f32>>(parts[SPARE_SET][min(token, LANES)]);
 }
 
+// Whether one of the slots of group `group`, of `groups` in a page, is among these. Others may hold any parameters.
+fn holdsGroup(slots: Slots, group: u32, groups: u32) -> bool {
+  let size = PAGE / groups;
+  return group * size < slots.first + slots.count && (group + 1u) * size > slots.first;
+}
+
+// Whether the four slots of the lane are among these.
+fn holdsSlots(slots: Slots, lane: u32) -> vec4<bool> {
+  return vec4<u32>(4u * lane - slots.first) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(slots.count);
+}
+
 fn positionsOf(firstPosition: u32, firstRow: u32) -> vec4<u32> {
   return vec4<u32>(firstPosition) + (vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u)) / GROUP_HEADS;
 }
@@ -268,8 +285,9 @@ fn seen(offset: u32, count: u32, firstToken: u32, position: vec4<u32>) -> vec4<b
   return select(vec4<bool>(false), visible(firstToken + offset, position), offset < count);
 }
 
-fn weightsOf(logits: vec4<f32>, maximum: vec4<f32>) -> vec4<f32> {
-  return select(exp2(logits - maximum), vec4<f32>(0.0), logits <= vec4<f32>(NOTHING));
+// Where nothing was seen yet, what is not seen has the weight 1.
+fn shown(weight: vec4<f32>, logit: vec4<f32>) -> vec4<f32> {
+  return select(weight, vec4<f32>(0.0), logit <= vec4<f32>(NOTHING));
 }
 
 fn weightAt(offset: u32, count: u32) -> vec4<f32> {

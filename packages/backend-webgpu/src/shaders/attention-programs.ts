@@ -216,7 +216,7 @@ function integerAttention(
     key_firstSet: 0,
     value_firstSet: spareSet,
     SPARE_SET: spareSet,
-    PART_SETS: spareSet + Math.max(4, sets),
+    PART_SETS: spareSet + Math.max(LAB.sets, sets),
   };
   return composeShader(
     { ...constants, ...own, ...memory },
@@ -226,14 +226,17 @@ function integerAttention(
       'attention-integer',
       'integer-parts',
       subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
+      { part: fieldsPart(key), prefix: 'key_' },
       { part: 'integer-codes', prefix: 'key_' },
+      { part: fieldsPart(value), prefix: 'value_' },
       { part: 'integer-codes', prefix: 'value_' },
       alongTokens(key) ? 'integer-keys-outer' : 'integer-keys-inner',
       alongTokens(value) ? 'integer-values-inner' : 'integer-values-outer',
-      { text: runText('key', key, alongTokens(key) ? 1 : own.KEY_GROUPS) },
-      { text: runText('value', value, alongTokens(value) ? own.VALUE_GROUPS : 1) },
+      { text: runText('key', key, alongTokens(key) ? null : own.KEY_GROUPS) },
+      { text: runText('value', value, alongTokens(value) ? own.VALUE_GROUPS : null) },
     ],
     subgroupsOf32 ? ['subgroups'] : [],
+    subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
   );
 }
 
@@ -241,57 +244,50 @@ function integerAttention(
  * Meets all words of a page in a loop, two loads ahead. A loop, because the code of a whole page does not fit an instruction
  * cache; its end is no constant, because compilers would unroll it.
  */
-export const LAB = { batch: 2, ahead: true, unrolled: false };
-function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number): string {
-  const BATCH = LAB.batch;
+function fieldsPart({ layout }: TensorPlan): ShaderPart {
+  const part = ({ 2: 'integer-fields-2', 4: 'integer-fields-4', 8: 'integer-fields-8' } as const)[layout?.bits ?? 0];
+  if (part === undefined) throw new TypeError('no integer attention');
+  return part;
+}
+
+export const LAB = { batch: 4, ahead: false, unrolled: false, sets: 4 };
+function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number | null): string {
   const bits = layout?.bits ?? 0;
   const fields = 8 / bits;
-  const words = REDUCED / (32 / bits);
-  const trips = words / BATCH;
-  const load = (word: string) => `${tensor}_memory[page + (${word}) * LANES + lane]`;
-  const each = (line: (j: number) => string) => Array.from({ length: BATCH }, (_, j) => line(j));
-  const field = (k: number) => `${tensor}_field(w${Math.floor(k / fields)}, ${k % fields}u)`;
-  const meets = Array.from({ length: (BATCH * fields) / 2 }, (_, pair) => {
-    const k = 2 * pair;
-    return `${tensor}_meet(&sums, ${field(k)}, ${field(k + 1)}, at + ${k}u, own);`;
-  });
-  const perGroup = trips / groups;
-  const closeGroup = (g: string) => [`${tensor}_group(run, sums, ${g});`, 'sums = zeroSums();'];
+  const vectors = 4 * bits;
+  const batch = Math.min(LAB.batch, vectors / (groups ?? 1));
+  const trips = vectors / batch;
+  const load = (vector: string) => `${tensor}_memory[page + (${vector}) * LANES + lane]`;
+  const each = (line: (j: number) => string) => Array.from({ length: batch }, (_, j) => line(j));
+  const meets = (at: (vector: number) => string, word: (j: number) => string): string[] =>
+    bits === 8
+      ? Array.from({ length: batch / 2 }, (_, j) => `${tensor}_meet(&sums, ${word(2 * j)}, ${word(2 * j + 1)}, ${at(2 * j)}, own);`)
+      : each((j) => `${tensor}_meet(&sums, ${word(j)}, ${at(j * fields)}, own);`);
+  const perGroup = trips / (groups ?? 1);
+  const closeGroup = (g: string) => groups === null ? [] : [`${tensor}_group(run, sums, ${g});`, `sums = ${tensor}_zeroSums();`];
   let lines: string[];
   if (LAB.unrolled) {
-    lines = ['var sums = zeroSums();'];
-    const ahead = LAB.ahead ? 1 : 0;
-    const loads = (i: number) => i < trips ? each((j) => `let w${i * BATCH + j} = ${load(`${i * BATCH + j}u`)};`) : [];
-    if (ahead) lines.push(...loads(0));
+    lines = [`var sums = ${tensor}_zeroSums();`];
     for (let i = 0; i < trips; i++) {
-      lines.push(...loads(i + ahead));
-      for (let pair = 0; pair < (BATCH * fields) / 2; pair++) {
-        const k = 2 * pair;
-        const f = (n: number) => `${tensor}_field(w${i * BATCH + Math.floor(n / fields)}, ${n % fields}u)`;
-        lines.push(`${tensor}_meet(&sums, ${f(k)}, ${f(k + 1)}, ${i * BATCH * fields + k}u, own);`);
-      }
-      if ((i + 1) % perGroup === 0) lines.push(...closeGroup(`${i / perGroup | 0}u`));
+      lines.push(...each((j) => `let w${i * batch + j} = ${load(`${i * batch + j}u`)};`));
+      lines.push(...meets((k) => `${i * batch * fields + k}u`, (j) => `w${i * batch + j}`));
+      if ((i + 1) % perGroup === 0) lines.push(...closeGroup(`${(i / perGroup) | 0}u`));
     }
   } else {
     lines = [
-      ...(LAB.ahead ? each((j) => `var w${j} = ${load(`${j}u`)};`) : []),
-      'var sums = zeroSums();',
+      `var sums = ${tensor}_zeroSums();`,
       `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
-      ...(LAB.ahead ? [`let next = ((i + 1u) & ${trips - 1}u) * ${BATCH}u;`, ...each((j) => `let next${j} = ${load(`next + ${j}u`)};`)] : each((j) => `let w${j} = ${load(`i * ${BATCH}u + ${j}u`)};`)),
-      `let at = i * ${BATCH * fields}u;`,
-      ...meets,
-      `if ((i & ${perGroup - 1}u) == ${perGroup - 1}u) {`,
-      ...closeGroup(`i / ${perGroup}u`),
-      '}',
-      ...(LAB.ahead ? each((j) => `w${j} = next${j};`) : []),
+      ...each((j) => `let w${j} = ${load(`i * ${batch}u + ${j}u`)};`),
+      `let at = i * ${batch * fields}u;`,
+      ...meets((k) => `at + ${k}u`, (j) => `w${j}`),
+      ...(groups === null ? [] : perGroup === 1 ? closeGroup('i') : [`if ((i & ${perGroup - 1}u) == ${perGroup - 1}u) {`, ...closeGroup(`i / ${perGroup}u`), '}']),
       '}',
     ];
   }
   const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
-  return functionText(
-    `${tensor}_run(run: ptr<function, ${run}>, page: u32, own: u32, lane: u32)`,
-    lines,
-  );
+  return groups === null
+    ? functionText(`${tensor}_run(page: u32, own: u32, lane: u32) -> Rows`, [...lines, `return ${tensor}_numbers(sums);`])
+    : functionText(`${tensor}_run(run: ptr<function, ${run}>, page: u32, own: u32, lane: u32)`, lines);
 }
 
 function elementPieces({ tensor, scheme, codec }: TensorPlan): Piece[] {

@@ -27,14 +27,34 @@ function isReducible({ scheme, layout, headDim }: TensorPlan): boolean {
   return GROUP_SIZES.includes(size);
 }
 
-/** value = (slope * signed + offset) * scale + zero, where `signed` is the code with these bits flipped. */
-export function linearCodes({ scheme }: TensorPlan): {
-  readonly flip: number;
-  readonly slope: number;
-  readonly offset: number;
-} {
+/** A byte holds one code, or several: of as many neighbours on the axis that is not reduced, lowest bits first. */
+export interface FieldCodes {
+  /** Bits that are flipped in codes of the highest field, and of the others, so that they are what a dot product reads. */
+  readonly topFlip: number;
+  readonly lowFlip: number;
+  /** value = (what is read + offset) * scale + zero. */
+  readonly topOffset: number;
+  readonly lowOffset: number;
+}
+
+/** Bytes of keys are signed, as queries are: their highest field is signed, the others are not. Bytes of values are not. */
+export function fieldCodes({ tensor, scheme }: TensorPlan): FieldCodes {
   if (scheme.bits === 16) throw new TypeError('an f16 tensor has no codes');
-  if (scheme.quantizer.mode === 'symmetric') return { flip: 0, slope: 1, offset: 0 };
   const half = 2 ** (scheme.bits - 1);
-  return { flip: half, slope: 1, offset: half };
+  const isSigned = scheme.quantizer.mode === 'symmetric';
+  const field = (readsSigned: boolean) =>
+    readsSigned === isSigned
+      ? { flip: 0, offset: 0 }
+      : { flip: half, offset: isSigned ? -half : half };
+  const [top, low] = [field(tensor === 'key'), field(false)];
+  return { topFlip: top.flip, lowFlip: low.flip, topOffset: top.offset, lowOffset: low.offset };
+}
+
+/** Bit, in the codes of a head, of the code of an element of the reduction and of the other axis. See pack-reduction.wgsl. */
+export function reductionBit(bits: number, others: number, number: number, other: number): number {
+  const fields = 8 / bits;
+  const quad = Math.floor(number / 4);
+  const vector = Math.floor(quad / fields) * (others / 4) + Math.floor(other / 4);
+  const word = vector * 4 + (quad % fields) * (4 / fields) + Math.floor((other % 4) / fields);
+  return word * 32 + 8 * (number % 4) + bits * (other % fields);
 }

@@ -21,6 +21,7 @@ export function composeShader(
   constants: Constants,
   pieces: readonly Piece[],
   features: readonly string[] = [],
+  diagnostics: readonly string[] = [],
 ): string {
   const enabled = features.map((feature) => `enable ${feature};`);
   const body = pieces.map(textOf).join('\n');
@@ -28,7 +29,8 @@ export function composeShader(
   const lines = Object.entries(constants)
     .filter(([name]) => names.has(name))
     .map(([name, value]) => `const ${name} = ${literal(value)};`);
-  return [...enabled, ...lines, body].join('\n');
+  const filters = diagnostics.map((filter) => `diagnostic(${filter});`);
+  return [...enabled, ...filters, ...lines, body].join('\n');
 }
 
 function textOf(piece: Piece): string {

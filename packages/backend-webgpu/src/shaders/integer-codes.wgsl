@@ -1,27 +1,38 @@
-// How code words of a page meet parts. Composed once for keys and once for values.
+// How code words of a page meet parts. Composed once for keys and once for values, after the part that knows the fields of a
+// byte.
+//
+// Sums begin at the bits of a floating-point number whose last place is 1, so that they are such numbers when they end:
+// 128 products of 8 bits stay within its exponent.
 
-// Field f of every byte of a word, moved to the high bits.
-fn tensor_field(words: vec4<u32>, f: u32) -> vec4<u32> {
-  return (words << vec4<u32>(8u - tensor_bits * (f + 1u))) & vec4<u32>(tensor_fieldMask);
+fn tensor_zeroSums() -> Sums {
+  let zero = vec4<i32>(tensor_sumZero);
+  return Sums(zero, zero, zero, zero, zero, zero, zero, zero);
 }
 
-// Two words of codes against vectors `at` and `at + 1` of set number `own` of parts. Two dot products and a sum are added in
-// one instruction.
-fn tensor_meet(sums: ptr<function, Sums>, first: vec4<u32>, second: vec4<u32>, at: u32, own: u32) {
-  let high = parts[tensor_firstSet + own][at];
-  let nextHigh = parts[tensor_firstSet + own][at + 1u];
-  (*sums).highA += dots(first.x, high) + dots(second.x, nextHigh);
-  (*sums).highB += dots(first.y, high) + dots(second.y, nextHigh);
-  (*sums).highC += dots(first.z, high) + dots(second.z, nextHigh);
-  (*sums).highD += dots(first.w, high) + dots(second.w, nextHigh);
-  if (PARTS == 2u) {
-    let low = parts[tensor_firstSet + tensor_sets + own][at];
-    let nextLow = parts[tensor_firstSet + tensor_sets + own][at + 1u];
-    (*sums).lowA += dots(first.x, low) + dots(second.x, nextLow);
-    (*sums).lowB += dots(first.y, low) + dots(second.y, nextLow);
-    (*sums).lowC += dots(first.z, low) + dots(second.z, nextLow);
-    (*sums).lowD += dots(first.w, low) + dots(second.w, nextLow);
+// One word of codes against the words of four rows.
+fn tensor_dots(word: u32, parts: vec4<u32>) -> vec4<i32> {
+  if (tensor_signed) {
+    return vec4<i32>(
+      dot4I8Packed(word, parts.x), dot4I8Packed(word, parts.y), dot4I8Packed(word, parts.z), dot4I8Packed(word, parts.w),
+    );
   }
+  return bitcast<vec4<i32>>(vec4<u32>(
+    dot4U8Packed(word, parts.x), dot4U8Packed(word, parts.y), dot4U8Packed(word, parts.z), dot4U8Packed(word, parts.w),
+  ));
+}
+
+// Sums of dot products with codes alone; number i of a lane is too large by 1 / tensor_slopes[i].
+fn tensor_numbers(sums: Sums) -> Rows {
+  let high = tensor_fieldSums(
+    bitcast<vec4<f32>>(sums.highA), bitcast<vec4<f32>>(sums.highB), bitcast<vec4<f32>>(sums.highC), bitcast<vec4<f32>>(sums.highD),
+  );
+  if (PARTS == 1u) {
+    return high;
+  }
+  let low = tensor_fieldSums(
+    bitcast<vec4<f32>>(sums.lowA), bitcast<vec4<f32>>(sums.lowB), bitcast<vec4<f32>>(sums.lowC), bitcast<vec4<f32>>(sums.lowD),
+  );
+  return Rows(256.0 * high.a + low.a, 256.0 * high.b + low.b, 256.0 * high.c + low.c, 256.0 * high.d + low.d);
 }
 
 // f16 parameters of the lane's four channels in group number `group` along tokens.

@@ -1,7 +1,7 @@
 // Keys with groups along channels: the query becomes integers once, scales of tokens multiply sums over a group.
 
-// By group of channels: what its sums are worth, and the sum of its query.
-var<workgroup> key_factors: array<vec4<f32>, KEY_GROUPS>;
+// What one is worth in the integers of the query, by row; and the sum of these integers, by group of channels.
+var<workgroup> key_factor: vec4<f32>;
 var<workgroup> key_totals: array<vec4<f32>, KEY_GROUPS>;
 
 struct KeyRun {
@@ -10,60 +10,45 @@ struct KeyRun {
   zeros: Rows,
 }
 
-fn prepareKeys(query: Rows, lane: u32) {
-  let own = lane * KEY_GROUPS / LANES;
-  var factor = vec4<f32>(0.0);
-  let ones = vec4<f32>(1.0);
-  for (var group = 0u; group < KEY_GROUPS; group += 1u) {
-    let mine = own == group;
-    let largest = largestOfLanes(
-      select(
-        vec4<f32>(0.0),
-        vec4<f32>(largestOf(query.a), largestOf(query.b), largestOf(query.c), largestOf(query.d)),
-        mine,
-      ),
-      lane,
-    );
-    let total = sumOfLanes(
-      select(
-        vec4<f32>(0.0),
-        vec4<f32>(dot(query.a, ones), dot(query.b, ones), dot(query.c, ones), dot(query.d, ones)),
-        mine,
-      ),
-      lane,
-    );
-    if (lane == 0u) {
-      key_factors[group] = largest * (key_slope / LARGEST_PART);
-      key_totals[group] = total;
-    }
-    factor = select(factor, factorsOf(largest), mine);
-  }
-  let bytes = partsOf(query, factor);
+fn prepareKeys(lane: u32) {
+  let query = packedQuery(lane);
+  let largest = largestOfLanes(
+    vec4<f32>(largestOf(query.a), largestOf(query.b), largestOf(query.c), largestOf(query.d)), lane,
+  );
+  let bytes = signedParts(query, factorsOf(largest, LARGEST_SIGNED));
   parts[0][lane] = bytes.high;
   if (PARTS == 2u) {
     parts[PARTS - 1u][lane] = bytes.low;
   }
+  if (lane == 0u) {
+    key_factor = largest * (1.0 / LARGEST_SIGNED);
+  }
+  workgroupBarrier();
+  if (lane < KEY_GROUPS) {
+    key_totals[lane] = totalsOf(0u, KEY_GROUPS, lane, true);
+  }
+  workgroupBarrier();
 }
 
-fn keyDots(page: u32, lane: u32) -> Rows {
-  var run: KeyRun;
-  run.scales = key_tokenParameters(page + key_scaleWord / 4u, lane);
+fn keyDots(slots: Slots, lane: u32) -> Rows {
+  var run = KeyRun(Rows(), key_tokenParameters(slots.page + key_scaleWord / 4u, lane), Rows());
   if (key_hasZero) {
-    run.zeros = key_tokenParameters(page + key_zeroWord / 4u, lane);
+    run.zeros = key_tokenParameters(slots.page + key_zeroWord / 4u, lane);
   }
-  key_run(&run, page, 0u, lane);
-  return run.result;
+  key_run(&run, slots.page, 0u, lane);
+  let factor = key_factor;
+  let numbers = run.result;
+  return Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor);
 }
 
 fn key_group(run: ptr<function, KeyRun>, sums: Sums, group: u32) {
-  let numbers = numbersOf(sums);
-  let factor = key_factors[group];
+  let numbers = key_numbers(sums);
   let total = key_totals[group];
   let scales = (*run).scales;
-  (*run).result.a += scales.a[group] * (numbers.a * factor + key_offset * total);
-  (*run).result.b += scales.b[group] * (numbers.b * factor + key_offset * total);
-  (*run).result.c += scales.c[group] * (numbers.c * factor + key_offset * total);
-  (*run).result.d += scales.d[group] * (numbers.d * factor + key_offset * total);
+  (*run).result.a += (scales.a[group] * key_slopes.x) * offsetBy(numbers.a, key_offsets.x / key_slopes.x, total);
+  (*run).result.b += (scales.b[group] * key_slopes.y) * offsetBy(numbers.b, key_offsets.y / key_slopes.y, total);
+  (*run).result.c += (scales.c[group] * key_slopes.z) * offsetBy(numbers.c, key_offsets.z / key_slopes.z, total);
+  (*run).result.d += (scales.d[group] * key_slopes.w) * offsetBy(numbers.d, key_offsets.w / key_slopes.w, total);
   if (key_hasZero) {
     let zeros = (*run).zeros;
     (*run).result.a += zeros.a[group] * total;

@@ -1,50 +1,67 @@
-// Numbers as 8-bit integers: one part of 8 bits, or a high and a low one of 15 bits together.
+// Numbers as 8-bit integers: one part of 8 bits, or a high and a low one of 16 bits together. Queries are signed, weights are
+// not.
 
-const LARGEST_PART = select(32512.0, 127.0, PARTS == 1u);
+const LARGEST_SIGNED = select(32512.0, 127.0, PARTS == 1u);
+const LARGEST_UNSIGNED = select(65535.0, 255.0, PARTS == 1u);
+
+// Adding this rounds to an integer, half to even, and leaves it in the low bits.
+const ROUNDER = 12582912.0;
 
 struct Parts {
   high: vec4<u32>,
   low: vec4<u32>,
 }
 
-// Adding this rounds to an integer, half to even, and leaves it in the low bits.
-const ROUNDER = 12582912.0;
+// Parts that meet consecutive words of the reduction.
+struct PartWords {
+  a: vec4<u32>,
+  b: vec4<u32>,
+  c: vec4<u32>,
+  d: vec4<u32>,
+}
 
-// Packs four numbers of each row, times `factors`, into words.
-fn partsOf(rows: Rows, factors: vec4<f32>) -> Parts {
+// Four numbers of each row, times `factors`, as words of signed bytes.
+fn signedParts(rows: Rows, factors: vec4<f32>) -> Parts {
   let a = bitcast<vec4<u32>>(rows.a * factors.x + ROUNDER);
   let b = bitcast<vec4<u32>>(rows.b * factors.y + ROUNDER);
   let c = bitcast<vec4<u32>>(rows.c * factors.z + ROUNDER);
   let d = bitcast<vec4<u32>>(rows.d * factors.w + ROUNDER);
-  let low = vec4<u32>(lowBytes(a), lowBytes(b), lowBytes(c), lowBytes(d));
+  let low = vec4<u32>(bytes(a, 0u), bytes(b, 0u), bytes(c, 0u), bytes(d, 0u));
   if (PARTS == 1u) {
     return Parts(low, low);
   }
   // The low part is signed: what it takes away is added to the high one.
   let carry = vec4<u32>(128u);
-  return Parts(
-    vec4<u32>(highBytes(a + carry), highBytes(b + carry), highBytes(c + carry), highBytes(d + carry)),
-    low,
-  );
+  return Parts(vec4<u32>(bytes(a + carry, 8u), bytes(b + carry, 8u), bytes(c + carry, 8u), bytes(d + carry, 8u)), low);
 }
 
-fn lowBytes(v: vec4<u32>) -> u32 {
-  return (v.x & 0xffu) | ((v.y & 0xffu) << 8u) | ((v.z & 0xffu) << 16u) | (v.w << 24u);
+// The same as words of unsigned bytes; no number is negative.
+fn unsignedParts(rows: Rows, factors: vec4<f32>) -> Parts {
+  let a = bitcast<vec4<u32>>(rows.a * factors.x + ROUNDER);
+  let b = bitcast<vec4<u32>>(rows.b * factors.y + ROUNDER);
+  let c = bitcast<vec4<u32>>(rows.c * factors.z + ROUNDER);
+  let d = bitcast<vec4<u32>>(rows.d * factors.w + ROUNDER);
+  let low = vec4<u32>(bytes(a, 0u), bytes(b, 0u), bytes(c, 0u), bytes(d, 0u));
+  if (PARTS == 1u) {
+    return Parts(low, low);
+  }
+  return Parts(vec4<u32>(bytes(a, 8u), bytes(b, 8u), bytes(c, 8u), bytes(d, 8u)), low);
 }
 
-fn highBytes(v: vec4<u32>) -> u32 {
+// The bytes from bit `first` on of four words: 0 or 8.
+fn bytes(v: vec4<u32>, first: u32) -> u32 {
+  if (first == 0u) {
+    return (v.x & 0xffu) | ((v.y & 0xffu) << 8u) | ((v.z & 0xffu) << 16u) | (v.w << 24u);
+  }
   return ((v.x >> 8u) & 0xffu) | (v.y & 0xff00u) | ((v.z & 0xff00u) << 8u) | ((v.w & 0xff00u) << 16u);
 }
 
 // The factor that makes the largest number the largest integer. Numbers too small to have one are nothing beside the rest.
-fn factorsOf(largest: vec4<f32>) -> vec4<f32> {
-  return select(LARGEST_PART / largest, vec4<f32>(0.0), largest < vec4<f32>(1.0e-30));
+fn factorsOf(largest: vec4<f32>, integer: f32) -> vec4<f32> {
+  return select(integer / largest, vec4<f32>(0.0), largest < vec4<f32>(1.0e-30));
 }
 
-// Sums begin at the bits of the rounder, so that they are floating-point numbers when they end: 128 products of 7 and 8 bits
-// stay below 2^22.
-const SUM_ZERO = 0x4b400000i;
-
+// Sums of the four tokens, or channels, of a lane; a vector over rows.
 struct Sums {
   highA: vec4<i32>,
   highB: vec4<i32>,
@@ -56,22 +73,37 @@ struct Sums {
   lowD: vec4<i32>,
 }
 
-fn zeroSums() -> Sums {
-  let zero = vec4<i32>(SUM_ZERO);
-  return Sums(zero, zero, zero, zero, zero, zero, zero, zero);
-}
-
-fn numberOf(sum: vec4<i32>) -> vec4<f32> {
-  return bitcast<vec4<f32>>(sum) - ROUNDER;
-}
-
-fn numbersOf(sums: Sums) -> Rows {
-  let high = Rows(numberOf(sums.highA), numberOf(sums.highB), numberOf(sums.highC), numberOf(sums.highD));
-  if (PARTS == 1u) {
-    return high;
+// Sums of the integers over a group of lanes, of `groups` equal ones: of set number `first`, and with two parts of the one after
+// it. The caller synchronises.
+fn totalsOf(first: u32, groups: u32, group: u32, signed: bool) -> vec4<f32> {
+  let size = LANES / groups;
+  var high = vec4<i32>(0);
+  var low = vec4<i32>(0);
+  for (var i = group * size; i < (group + 1u) * size; i += 1u) {
+    high += byteSums(parts[first][i], signed);
+    if (PARTS == 2u) {
+      low += byteSums(parts[first + 1u][i], signed);
+    }
   }
-  return Rows(
-    256.0 * high.a + numberOf(sums.lowA), 256.0 * high.b + numberOf(sums.lowB),
-    256.0 * high.c + numberOf(sums.lowC), 256.0 * high.d + numberOf(sums.lowD),
-  );
+  return select(256.0 * vec4<f32>(high) + vec4<f32>(low), vec4<f32>(high), PARTS == 1u);
+}
+
+fn byteSums(words: vec4<u32>, signed: bool) -> vec4<i32> {
+  let ones = 0x01010101u;
+  if (signed) {
+    return vec4<i32>(
+      dot4I8Packed(words.x, ones), dot4I8Packed(words.y, ones), dot4I8Packed(words.z, ones), dot4I8Packed(words.w, ones),
+    );
+  }
+  return bitcast<vec4<i32>>(vec4<u32>(
+    dot4U8Packed(words.x, ones), dot4U8Packed(words.y, ones), dot4U8Packed(words.z, ones), dot4U8Packed(words.w, ones),
+  ));
+}
+
+// A sum of dot products and so many times the sum of the integers alone.
+fn offsetBy(numbers: vec4<f32>, offset: f32, total: vec4<f32>) -> vec4<f32> {
+  if (offset == 0.0) {
+    return numbers;
+  }
+  return numbers + offset * total;
 }

@@ -1,39 +1,37 @@
 // Values with groups along tokens: probabilities become integers once a page, scales of channels multiply sums over a group.
 
+// Sums of the integers, by group of tokens.
+var<workgroup> value_totals: array<vec4<f32>, VALUE_GROUPS>;
+
+// Whether sums are needed at all.
+const value_hasTotals = value_hasZero || value_lowOffset != 0.0 || value_topOffset != 0.0;
+
 struct ValueRun {
   // By channel of the lane, a vector over rows.
   result: Rows,
-  added: Rows,
-  // Probabilities of the lane's tokens together.
-  shares: vec4<f32>,
-  page: u32,
+  slots: Slots,
   lane: u32,
 }
 
-fn valueDots(
-  page: u32, shares: Rows, constants: ptr<function, Rows>, lane: u32,
-) -> Rows {
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
   let largest = largestOfLanes(max(max(shares.a, shares.b), max(shares.c, shares.d)), lane);
-  let bytes = partsOf(transposed(shares), factorsOf(largest));
+  let bytes = unsignedParts(transposed(shares), factorsOf(largest, LARGEST_UNSIGNED));
   parts[SPARE_SET][lane] = bytes.high;
   if (PARTS == 2u) {
     parts[SPARE_SET + PARTS - 1u][lane] = bytes.low;
   }
   workgroupBarrier();
-  var run: ValueRun;
-  run.shares = shares.a + shares.b + shares.c + shares.d;
-  run.page = page;
-  run.lane = lane;
-  value_run(&run, page, 0u, lane);
-  let factor = largest * (value_slope / LARGEST_PART);
+  if (value_hasTotals) {
+    if (lane < VALUE_GROUPS) {
+      value_totals[lane] = totalsOf(SPARE_SET, VALUE_GROUPS, lane, false);
+    }
+    workgroupBarrier();
+  }
+  var run = ValueRun(Rows(), slots, lane);
+  value_run(&run, slots.page, 0u, lane);
+  let factor = largest * (1.0 / LARGEST_UNSIGNED);
   let numbers = run.result;
-  let added = run.added;
-  return transposed(
-    Rows(
-      numbers.a * factor + added.a, numbers.b * factor + added.b,
-      numbers.c * factor + added.c, numbers.d * factor + added.d,
-    ),
-  );
+  return transposed(Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor));
 }
 
 // Everything is in the sums already.
@@ -42,33 +40,24 @@ fn constantsOf(constants: Rows, lane: u32) -> vec4<f32> {
 }
 
 fn value_group(run: ptr<function, ValueRun>, sums: Sums, group: u32) {
-  let lane = (*run).lane;
-  let scale = value_channelParameters((*run).page + value_scaleWord / 4u, group, lane);
-  let numbers = numbersOf(sums);
-  (*run).result.a += hiddenBy(numbers.a, scale.x);
-  (*run).result.b += hiddenBy(numbers.b, scale.y);
-  (*run).result.c += hiddenBy(numbers.c, scale.z);
-  (*run).result.d += hiddenBy(numbers.d, scale.w);
-  if (value_hasZero || value_offset != 0.0) {
-    addConstants(run, scale, group);
+  let page = (*run).slots.page;
+  let held = holdsGroup((*run).slots, group, VALUE_GROUPS);
+  let scale = value_slopes *
+    select(vec4<f32>(0.0), value_channelParameters(page + value_scaleWord / 4u, group, (*run).lane), held);
+  let numbers = value_numbers(sums);
+  var total = vec4<f32>(0.0);
+  if (value_hasTotals) {
+    total = value_totals[group];
   }
-}
-
-fn addConstants(run: ptr<function, ValueRun>, scale: vec4<f32>, group: u32) {
-  let lane = (*run).lane;
-  var offsets = value_offset * scale;
+  (*run).result.a += scale.x * offsetBy(numbers.a, value_offsets.x / value_slopes.x, total);
+  (*run).result.b += scale.y * offsetBy(numbers.b, value_offsets.y / value_slopes.y, total);
+  (*run).result.c += scale.z * offsetBy(numbers.c, value_offsets.z / value_slopes.z, total);
+  (*run).result.d += scale.w * offsetBy(numbers.d, value_offsets.w / value_slopes.w, total);
   if (value_hasZero) {
-    offsets += value_channelParameters((*run).page + value_zeroWord / 4u, group, lane);
+    let zero = select(vec4<f32>(0.0), value_channelParameters(page + value_zeroWord / 4u, group, (*run).lane), held);
+    (*run).result.a += zero.x * total;
+    (*run).result.b += zero.y * total;
+    (*run).result.c += zero.z * total;
+    (*run).result.d += zero.w * total;
   }
-  let mine = lane * VALUE_GROUPS / LANES == group;
-  let total = sumOfLanes(select(vec4<f32>(0.0), (*run).shares, mine), lane);
-  (*run).added.a += hiddenBy(total, offsets.x);
-  (*run).added.b += hiddenBy(total, offsets.y);
-  (*run).added.c += hiddenBy(total, offsets.z);
-  (*run).added.d += hiddenBy(total, offsets.w);
-}
-
-// A group without tokens in sight may hold any parameters.
-fn hiddenBy(numbers: vec4<f32>, scale: f32) -> vec4<f32> {
-  return select(numbers * scale, vec4<f32>(0.0), numbers == vec4<f32>(0.0));
 }

@@ -1,50 +1,61 @@
 // Values with groups along channels: a scale per token and set of channels is folded into the probabilities, page by page.
 
-struct ValueRun {
-  result: Rows,
-}
-
 // Probabilities with the scales of one set of channels; what decoding adds goes into `added`.
 fn foldValues(shares: Rows, scales: vec4<f32>, zeros: vec4<f32>, added: ptr<function, vec4<f32>>) -> Rows {
-  // A slot that holds no token may hold any scale.
-  let folded = Rows(
-    hidden(shares.a, scales.x), hidden(shares.b, scales.y), hidden(shares.c, scales.z), hidden(shares.d, scales.w),
-  );
-  *added += value_offset * (folded.a + folded.b + folded.c + folded.d);
+  let folded = Rows(shares.a * scales.x, shares.b * scales.y, shares.c * scales.z, shares.d * scales.w);
+  // All fields have one offset.
+  if (value_lowOffset != 0.0) {
+    *added += value_lowOffset * (folded.a + folded.b + folded.c + folded.d);
+  }
   if (value_hasZero) {
-    *added += hidden(shares.a, zeros.x) + hidden(shares.b, zeros.y) + hidden(shares.c, zeros.z) + hidden(shares.d, zeros.w);
+    *added += shares.a * zeros.x + shares.b * zeros.y + shares.c * zeros.z + shares.d * zeros.w;
   }
   return folded;
 }
 
+// By set of channels, a vector over the tokens of the lane. A slot that holds no token of the tile may hold anything.
+fn valueParameters(slots: Slots, plane: u32, lane: u32) -> Rows {
+  let tokens = value_tokenParameters(slots.page + plane, lane);
+  let nothing = vec4<f32>(0.0);
+  if (slots.count == PAGE) {
+    return transposed(tokens);
+  }
+  let held = holdsSlots(slots, lane);
+  return transposed(
+    Rows(
+      select(nothing, tokens.a, held.x), select(nothing, tokens.b, held.y),
+      select(nothing, tokens.c, held.z), select(nothing, tokens.d, held.w),
+    ),
+  );
+}
+
 fn largestRows(rows: Rows) -> vec4<f32> {
-  return max(max(abs(rows.a), abs(rows.b)), max(abs(rows.c), abs(rows.d)));
+  return max(max(rows.a, rows.b), max(rows.c, rows.d));
 }
 
 fn storeValueParts(folded: Rows, factors: vec4<f32>, group: u32, lane: u32) {
-  let bytes = partsOf(transposed(folded), factors);
+  let bytes = unsignedParts(transposed(folded), factors);
   parts[SPARE_SET + group][lane] = bytes.high;
   if (PARTS == 2u) {
     parts[SPARE_SET + VALUE_SETS + group][lane] = bytes.low;
   }
 }
 
-fn valueDots(page: u32, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
-  // By set of channels, a vector over the tokens of the lane.
-  let scales = transposed(value_tokenParameters(page + value_scaleWord / 4u, lane));
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
+  let scales = valueParameters(slots, value_scaleWord / 4u, lane);
   var zeros = Rows();
   if (value_hasZero) {
-    zeros = transposed(value_tokenParameters(page + value_zeroWord / 4u, lane));
+    zeros = valueParameters(slots, value_zeroWord / 4u, lane);
   }
   let a = foldValues(shares, scales.a, zeros.a, &(*constants).a);
   var largest = largestRows(a);
   if (VALUE_SETS == 1u) {
     largest = largestOfLanes(largest, lane);
-    storeValueParts(a, factorsOf(largest), 0u, lane);
+    storeValueParts(a, factorsOf(largest, LARGEST_UNSIGNED), 0u, lane);
   } else if (VALUE_SETS == 2u) {
     let b = foldValues(shares, scales.b, zeros.b, &(*constants).b);
     largest = largestOfLanes(max(largest, largestRows(b)), lane);
-    let factors = factorsOf(largest);
+    let factors = factorsOf(largest, LARGEST_UNSIGNED);
     storeValueParts(a, factors, 0u, lane);
     storeValueParts(b, factors, 1u, lane);
   } else {
@@ -52,18 +63,21 @@ fn valueDots(page: u32, shares: Rows, constants: ptr<function, Rows>, lane: u32)
     let c = foldValues(shares, scales.c, zeros.c, &(*constants).c);
     let d = foldValues(shares, scales.d, zeros.d, &(*constants).d);
     largest = largestOfLanes(max(max(largest, largestRows(b)), max(largestRows(c), largestRows(d))), lane);
-    let factors = factorsOf(largest);
+    let factors = factorsOf(largest, LARGEST_UNSIGNED);
     storeValueParts(a, factors, 0u, lane);
     storeValueParts(b, factors, 1u, lane);
     storeValueParts(c, factors, 2u, lane);
     storeValueParts(d, factors, 3u, lane);
   }
   workgroupBarrier();
-  var run: ValueRun;
-  value_run(&run, page, lane * VALUE_SETS / LANES, lane);
-  let factor = largest * (value_slope / LARGEST_PART);
-  let numbers = run.result;
-  return transposed(Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor));
+  let numbers = value_run(slots.page, lane * VALUE_SETS / LANES, lane);
+  let factor = largest * (1.0 / LARGEST_UNSIGNED);
+  return transposed(
+    Rows(
+      numbers.a * (factor * value_slopes.x), numbers.b * (factor * value_slopes.y),
+      numbers.c * (factor * value_slopes.z), numbers.d * (factor * value_slopes.w),
+    ),
+  );
 }
 
 // What the channels of this lane share, by row, once all lanes have added theirs.
@@ -75,12 +89,4 @@ fn constantsOf(constants: Rows, lane: u32) -> vec4<f32> {
     return sumsByQuarter(constants.a, constants.a, constants.b, constants.b, lane);
   }
   return sumsByQuarter(constants.a, constants.b, constants.c, constants.d, lane);
-}
-
-fn value_group(run: ptr<function, ValueRun>, sums: Sums, group: u32) {
-  (*run).result = numbersOf(sums);
-}
-
-fn hidden(share: vec4<f32>, parameter: f32) -> vec4<f32> {
-  return select(share * parameter, vec4<f32>(0.0), share == vec4<f32>(0.0));
 }

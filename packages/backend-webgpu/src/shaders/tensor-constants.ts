@@ -8,7 +8,7 @@ import type {
   QuantizedTensorScheme,
   TensorPlan,
 } from '@lowbit-kv/core';
-import { type CodeOrder, linearCodes } from './code-order.js';
+import { type CodeOrder, fieldCodes } from './code-order.js';
 import type { Constant, Constants } from './compose.js';
 import { groupSize } from './group-size.js';
 import { levelsOf, type TensorNumbers, tableOf } from './tensor-numbers.js';
@@ -157,23 +157,27 @@ function exponentOf(value: number): number {
 
 /** See pack-reduction.wgsl and integer-codes.wgsl. */
 function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<string, Constant> {
-  const { flip, slope, offset } = linearCodes(plan);
-  const field = 2 ** 8 - 2 ** (8 - layout.bits);
+  const { topFlip, lowFlip, topOffset, lowOffset } = fieldCodes(plan);
+  const isKey = plan.tensor === 'key';
   const alongTokens = layout.codes.rows === 'channels';
   const sets =
-    alongTokens === (plan.tensor === 'key')
+    alongTokens === isKey
       ? alongTokens
         ? layout.blockTokens / layout.tokensPerGroup
         : layout.headDim / layout.channelsPerGroup
       : 1;
+  // Of 1.5 * 2^23 and of 2^23: sums of signed products go both ways.
+  const sumZero = isKey ? 0x4b400000 : 0x4b000000;
   return {
-    blockTokens: layout.blockTokens,
-    reducesTokens: plan.tensor === 'value',
-    codeFlip: flip,
-    fieldMask: field * 0x01010101,
-    // A field in the high bits of a byte is too large by the bits below it.
-    slope: { f32: slope / 2 ** (8 - layout.bits) },
-    offset: { f32: offset },
+    reducesTokens: !isKey,
+    otherCount: isKey ? layout.blockTokens : layout.headDim,
+    topFlip,
+    lowFlip,
+    topOffset: { f32: topOffset },
+    lowOffset: { f32: lowOffset },
+    signed: isKey,
+    sumZero: { i32: sumZero },
+    numberZero: { f32: isKey ? 1.5 * 2 ** 23 : 2 ** 23 },
     sets,
   };
 }

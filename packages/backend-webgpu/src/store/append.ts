@@ -229,10 +229,12 @@ function runsOfParameters(layout: BlockLayout, slot: number, count: number): num
 /** Words that the codes kernel has an invocation for: of the rows, or of the words, that hold these slots. */
 function wordsOfCodes(memory: TensorMemory, order: CodeOrder, slot: number, count: number): number {
   const { codes, bits, headDim } = memory.plan.layout as BlockLayout;
-  const alongSlots =
-    order === 'reduction' ? memory.plan.tensor === 'value' : codes.rows === 'channels';
-  if (!alongSlots)
-    return order === 'reduction' ? (count * headDim * bits) / 32 : (count * codes.rowBytes) / 4;
-  const words = Math.ceil(((slot + count) * bits) / 32) - Math.floor((slot * bits) / 32);
-  return headDim * words;
+  const runs = (size: number) => Math.ceil((slot + count) / size) - Math.floor(slot / size);
+  if (order === 'reduction') {
+    const fields = 8 / bits;
+    return memory.plan.tensor === 'value'
+      ? runs(4) * (headDim / fields)
+      : runs(fields) * (headDim / 4);
+  }
+  return codes.rows === 'channels' ? headDim * runs(32 / bits) : (count * codes.rowBytes) / 4;
 }

@@ -2,7 +2,7 @@
  * Packed pages between the order a device keeps them in and canonical bytes: only codes move.
  */
 import type { BlockLayout, TensorPlan } from '@lowbit-kv/core';
-import { linearCodes } from '../shaders/code-order.js';
+import { fieldCodes, reductionBit } from '../shaders/code-order.js';
 
 /** Bit of the code of an element in the codes of a head. Codes of 2, 4 and 8 bits never cross a byte. */
 type BitOf = (slot: number, channel: number) => number;
@@ -10,18 +10,20 @@ type BitOf = (slot: number, channel: number) => number;
 /** Rewrites a page from the order of the reduction to canonical order, in place. */
 export function toCanonical(plan: TensorPlan, page: Uint8Array): void {
   const layout = plan.layout as BlockLayout;
-  reorder(plan, page, reductionBit(plan, layout), canonicalBit(layout));
+  reorder(plan, page, reducedBit(plan, layout), canonicalBit(layout));
 }
 
 /** Rewrites a canonical page to the order of the reduction, in place. */
 export function toReduction(plan: TensorPlan, page: Uint8Array): void {
   const layout = plan.layout as BlockLayout;
-  reorder(plan, page, canonicalBit(layout), reductionBit(plan, layout));
+  reorder(plan, page, canonicalBit(layout), reducedBit(plan, layout));
 }
 
 function reorder(plan: TensorPlan, page: Uint8Array, from: BitOf, to: BitOf): void {
   const { blockTokens, bits, headBytes, codes } = plan.layout as BlockLayout;
-  const { flip } = linearCodes(plan);
+  const { topFlip, lowFlip } = fieldCodes(plan);
+  const fields = 8 / bits;
+  const isValue = plan.tensor === 'value';
   const mask = 2 ** bits - 1;
   for (let head = 0; head < plan.heads; head++) {
     const first = head * headBytes;
@@ -32,6 +34,8 @@ function reorder(plan: TensorPlan, page: Uint8Array, from: BitOf, to: BitOf): vo
       for (let channel = 0; channel < plan.headDim; channel++) {
         const read = from(slot, channel);
         const write = to(slot, channel);
+        const isTop = (isValue ? channel : slot) % fields === fields - 1;
+        const flip = isTop ? topFlip : lowFlip;
         const code = (((source[read >> 3] as number) >> (read & 7)) & mask) ^ flip;
         target[write >> 3] = (target[write >> 3] as number) | (code << (write & 7));
       }
@@ -45,14 +49,8 @@ function canonicalBit({ codes, bits }: BlockLayout): BitOf {
     : (slot, channel) => slot * codes.rowBytes * 8 + channel * bits;
 }
 
-/** See pack-reduction.wgsl. */
-function reductionBit({ tensor }: TensorPlan, { bits, blockTokens, headDim }: BlockLayout): BitOf {
-  const perWord = 32 / bits;
-  return (slot, channel) => {
-    const [number, other, width] =
-      tensor === 'value' ? [slot, channel, headDim] : [channel, slot, blockTokens];
-    const i = number % perWord;
-    const word = Math.floor(number / perWord) * width + other;
-    return word * 32 + 8 * (i % 4) + bits * Math.floor(i / 4);
-  };
+function reducedBit({ tensor }: TensorPlan, { bits, blockTokens, headDim }: BlockLayout): BitOf {
+  return tensor === 'value'
+    ? (slot, channel) => reductionBit(bits, headDim, slot, channel)
+    : (slot, channel) => reductionBit(bits, blockTokens, channel, slot);
 }
