@@ -12,7 +12,7 @@ fn tileLogits(segment: Segment, start: u32, tokens: u32, head: u32, statisticsPa
     dots += query_tile[offset + channel] * key_element(segment.key_source, segment.key_page, head, slot, channel);
   }
   if (transformed) {
-    dots += query_tile[2u * key_headDim];
+    dots += query_tile[QUERY_WORDS - 4u];
   }
   tile_logits[lane] = logitsOf(dots);
 }

@@ -28,6 +28,9 @@ const SLACK = vec4<f32>(8.0);
 // token of a tile. A set is a vector longer than it must be: lanes that read the same place of different sets meet different
 // banks.
 var<workgroup> parts: array<array<vec4<u32>, LANES + 1u>, PART_SETS>;
+// Segments that are read ahead together: each page would wait for its own.
+const HELD_SEGMENTS = 4u;
+var<workgroup> held_segments: array<Segment, HELD_SEGMENTS>;
 // Where the queries of the rows begin, in vectors.
 var<workgroup> row_queries: vec4<u32>;
 
@@ -96,10 +99,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
   var constants = Rows();
 
-  var next = segmentAt(work.firstSegment);
   for (var s = 0u; s < work.segments; s += 1u) {
-    let segment = next;
-    next = segmentAt(work.firstSegment + min(s + 1u, work.segments - 1u));
+    if (s % HELD_SEGMENTS == 0u && lane < HELD_SEGMENTS) {
+      held_segments[lane] = segmentAt(work.firstSegment + s + lane);
+    }
+    let segment = workgroupUniformLoad(&held_segments[s % HELD_SEGMENTS]);
     // Tokens in the same slots of packed pages of both tensors: nothing moves between lanes.
     let aligned = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED &&
       segment.key_slot == segment.value_slot;

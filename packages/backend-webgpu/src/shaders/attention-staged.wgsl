@@ -24,7 +24,7 @@ fn tileLogits(segment: Segment, start: u32, tokens: u32, head: u32, statisticsPa
         sum += lane_dots[lane * LANES_PER_KEY + part];
       }
       if (transformed) {
-        sum += query_tile[2u * key_headDim];
+        sum += query_tile[QUERY_WORDS - 4u];
       }
       tile_logits[first + lane] = logitsOf(sum);
     }
