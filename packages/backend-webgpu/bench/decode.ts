@@ -90,7 +90,7 @@ const only = process.argv.find((argument) => argument.startsWith('--plan='))?.sl
 const variants: [string, Partial<typeof LAB>][] = JSON.parse(process.env.VARIANTS ?? '[["base",{}]]');
 const precisions = (process.env.PRECISIONS ?? 'fast,exact').split(',') as Precision[];
 for (const [variant, options] of variants) {
-Object.assign(LAB, { batch: 4, ahead: false, unrolled: false, sets: 4, patch: '', workgroups: 0 }, options);
+Object.assign(LAB, { batch: 4, ahead: false, unrolled: true, fill: 16, patch: '', workgroups: 0 }, options);
 for (const [batch, tokens] of shapes as [number, number][]) {
   for (const [name, key, value] of PLANS) {
     if (only !== undefined && !name.includes(only)) continue;

@@ -25,12 +25,12 @@ const SLACK = vec4<f32>(8.0);
 // Workgroup memory decides how many workgroups a processor holds: everything lives in this one array, in turn. Parts of the
 // folded query by [part and set, lane], four channels of the lane in a word, four rows in a vector; parts of the folded
 // probabilities, four tokens of the lane in a word; the query as f32 by channel, for tokens in f16; probabilities as f32 by
-// token of a tile. A set is a vector longer than it must be: lanes that read the same place of different sets meet different
-// banks.
-var<workgroup> parts: array<array<vec4<u32>, LANES + 1u>, PART_SETS>;
-// Segments that are read ahead together: each page would wait for its own.
-const HELD_SEGMENTS = 4u;
-var<workgroup> held_segments: array<Segment, HELD_SEGMENTS>;
+// token of a tile.
+var<workgroup> parts: array<vec4<u32>, PART_VECTORS>;
+// A set is a vector longer than it must be: lanes that read the same place of different sets meet different banks.
+const SET = LANES + 1u;
+// The largest logits so far, or not much less.
+var<workgroup> row_maximum: vec4<f32>;
 // Where the queries of the rows begin, in vectors.
 var<workgroup> row_queries: vec4<u32>;
 
@@ -85,25 +85,22 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   let head = work.head;
   if (lane == 0u) {
     row_queries = work.query / 4u;
+    row_maximum = vec4<f32>(NOTHING);
   }
   workgroupBarrier();
   let added = addedDots();
   prepareKeys(lane);
 
-  var maximum = vec4<f32>(NOTHING);
   // Of this lane's tokens alone; added up at the end.
   var sum = vec4<f32>(0.0);
   var packedSum = vec4<f32>(0.0);
   var plain = Rows();
   var packed = Rows();
-  // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
-  var constants = Rows();
+  // What all channels share: zeros and offsets of values, of this lane's tokens alone.
+  var constants = vec4<f32>(0.0);
 
   for (var s = 0u; s < work.segments; s += 1u) {
-    if (s % HELD_SEGMENTS == 0u && lane < HELD_SEGMENTS) {
-      held_segments[lane] = segmentAt(work.firstSegment + s + lane);
-    }
-    let segment = workgroupUniformLoad(&held_segments[s % HELD_SEGMENTS]);
+    let segment = segmentAt(work.firstSegment + s);
     // Tokens in the same slots of packed pages of both tensors: nothing moves between lanes.
     let aligned = segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED &&
       segment.key_slot == segment.value_slot;
@@ -146,6 +143,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         logits.a = select(logits.a, capped(dotted), seen(lane, count, firstToken, position));
       }
 
+      var maximum = row_maximum;
       let raised = raisedBy(max(max(logits.a, logits.b), max(logits.c, logits.d)), maximum, lane);
       if (any(raised > maximum)) {
         let rescale = exp2(maximum - raised);
@@ -156,7 +154,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
           packed = rescaled(packed, rescale);
           packedSum *= rescale;
         }
-        constants = Rows(constants.a * rescale, constants.b * rescale, constants.c * rescale, constants.d * rescale);
+        constants *= rescale;
       }
       var shares = Rows(
         exp2(logits.a - maximum), exp2(logits.b - maximum), exp2(logits.c - maximum), exp2(logits.d - maximum),
@@ -168,8 +166,11 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
       }
       sum += shares.a + shares.b + shares.c + shares.d;
 
-      // Nobody still reads parts of keys.
+      // Nobody still reads parts of keys, or the maximum.
       workgroupBarrier();
+      if (lane == 0u) {
+        row_maximum = maximum;
+      }
       if (!aligned) {
         keepWeight(offset, shares.a);
         if (segment.key_source == SOURCE_PACKED) {
@@ -213,6 +214,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   } else {
     plain = summed(plain, everywhere);
   }
+  let maximum = row_maximum;
   let natural = select(maximum * LN_2, vec4<f32>(NOTHING), maximum <= vec4<f32>(NOTHING));
   // Again, rather than held all the time.
   let end = workOf(group);
@@ -254,20 +256,20 @@ fn holdQuery(lane: u32) {
 }
 
 fn holdChannel(channel: u32, rows: vec4<f32>) {
-  parts[SPARE_SET + channel / LANES][channel % LANES] = bitcast<vec4<u32>>(rows);
+  parts[SPARE_SET * SET + channel] = bitcast<vec4<u32>>(rows);
 }
 
 fn heldChannel(channel: u32) -> vec4<f32> {
-  return bitcast<vec4<f32>>(parts[SPARE_SET + channel / LANES][channel % LANES]);
+  return bitcast<vec4<f32>>(parts[SPARE_SET * SET + channel]);
 }
 
 // Probabilities of a tile of at most as many tokens as there are lanes, and of one outside.
 fn keepWeight(token: u32, weight: vec4<f32>) {
-  parts[SPARE_SET][min(token, LANES)] = bitcast<vec4<u32>>(weight);
+  parts[SPARE_SET * SET + min(token, LANES)] = bitcast<vec4<u32>>(weight);
 }
 
 fn keptWeight(token: u32) -> vec4<f32> {
-  return bitcast<vec4<f32>>(parts[SPARE_SET][min(token, LANES)]);
+  return bitcast<vec4<f32>>(parts[SPARE_SET * SET + min(token, LANES)]);
 }
 
 // Whether one of the slots of group `group`, of `groups` in a page, is among these. Others may hold any parameters.

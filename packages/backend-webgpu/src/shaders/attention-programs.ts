@@ -216,7 +216,7 @@ function integerAttention(
     key_firstSet: 0,
     value_firstSet: spareSet,
     SPARE_SET: spareSet,
-    PART_SETS: spareSet + Math.max(LAB.sets, sets),
+    PART_VECTORS: Math.max(33 * (spareSet + Math.max(4, sets)), LAB.fill === 0 ? 0 : Math.floor(49152 / LAB.fill / 16) - 2 - (alongTokens(key) ? 0 : 1 + own.KEY_GROUPS) - (alongTokens(value) ? own.VALUE_GROUPS : 0)),
   };
   return composeShader(
     { ...constants, ...own, ...memory },
@@ -250,7 +250,7 @@ function fieldsPart({ layout }: TensorPlan): ShaderPart {
   return part;
 }
 
-export const LAB = { batch: 4, ahead: false, unrolled: false, sets: 4 };
+export const LAB = { batch: 4, ahead: false, unrolled: true, fill: 16 };
 function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number | null): string {
   const bits = layout?.bits ?? 0;
   const fields = 8 / bits;

@@ -3,22 +3,24 @@
 // the sum of the high ones.
 
 const tensor_slopes = vec4<f32>(1.0, 0.0625, 1.0, 0.0625);
+const tensor_isTop = vec4<bool>(false, true, false, true);
 const tensor_offsets = vec4<f32>(tensor_lowOffset, tensor_topOffset, tensor_lowOffset, tensor_topOffset);
 
 // A vector of words against vectors `at` and `at + 1` of set number `own` of parts. Two dot products and a sum are added in
 // one instruction.
 fn tensor_meet(sums: ptr<function, Sums>, words: vec4<u32>, at: u32, own: u32) {
-  let ownSet = tensor_firstSet + own;
+  let first = (tensor_firstSet + own) * SET + at;
   let fields = words & vec4<u32>(0x0f0f0f0fu);
-  let high = parts[ownSet][at];
-  let nextHigh = parts[ownSet][at + 1u];
+  let high = parts[first];
+  let nextHigh = parts[first + 1u];
   (*sums).highA += tensor_dots(fields.x, high) + tensor_dots(fields.z, nextHigh);
   (*sums).highB += tensor_dots(words.x, high) + tensor_dots(words.z, nextHigh);
   (*sums).highC += tensor_dots(fields.y, high) + tensor_dots(fields.w, nextHigh);
   (*sums).highD += tensor_dots(words.y, high) + tensor_dots(words.w, nextHigh);
   if (PARTS == 2u) {
-    let low = parts[ownSet + tensor_sets][at];
-    let nextLow = parts[ownSet + tensor_sets][at + 1u];
+    let second = first + tensor_sets * SET;
+    let low = parts[second];
+    let nextLow = parts[second + 1u];
     (*sums).lowA += tensor_dots(fields.x, low) + tensor_dots(fields.z, nextLow);
     (*sums).lowB += tensor_dots(words.x, low) + tensor_dots(words.z, nextLow);
     (*sums).lowC += tensor_dots(fields.y, low) + tensor_dots(fields.w, nextLow);

@@ -15,10 +15,10 @@ fn prepareKeys(lane: u32) {
   let largest = largestOfLanes(
     vec4<f32>(largestOf(query.a), largestOf(query.b), largestOf(query.c), largestOf(query.d)), lane,
   );
-  let bytes = signedParts(query, factorsOf(largest, LARGEST_SIGNED));
-  parts[0][lane] = bytes.high;
+  let bytes = signedParts(integersOf(query, factorsOf(largest, LARGEST_SIGNED)));
+  parts[lane] = bytes.high;
   if (PARTS == 2u) {
-    parts[PARTS - 1u][lane] = bytes.low;
+    parts[(PARTS - 1u) * SET + lane] = bytes.low;
   }
   if (lane == 0u) {
     key_factor = largest * (1.0 / LARGEST_SIGNED);

@@ -2,87 +2,99 @@
 
 fn prepareKeys(lane: u32) {}
 
-// The query with the scales of one set of tokens, and its products with zeros and with scales.
+// Of one set of tokens: the query times the scales of channels, and products of both with zeros.
 struct Folded {
   rows: Rows,
   zeros: vec4<f32>,
-  scales: vec4<f32>,
 }
 
-fn foldKeys(slots: Slots, group: u32, lane: u32) -> Folded {
+// `nothing` is 0, which the compiler cannot know: what is computed from it it does not hold instead of computing it again.
+fn foldKeys(slots: Slots, group: u32, lane: u32, nothing: u32) -> Folded {
   // Read again for every page: held, it would cost the registers of more workgroups.
-  let query = packedQuery(lane);
+  let query = packedQuery(lane + nothing);
   let held = holdsGroup(slots, group, KEY_SETS);
-  let scale = select(vec4<f32>(0.0), key_channelParameters(slots.page + key_scaleWord / 4u, group, lane), held);
-  let rows = Rows(query.a * scale, query.b * scale, query.c * scale, query.d * scale);
+  let scale = select(vec4<f32>(0.0), key_channelParameters(slots.page + nothing + key_scaleWord / 4u, group, lane), held);
   var zeros = vec4<f32>(0.0);
   if (key_hasZero) {
     let zero = select(vec4<f32>(0.0), key_channelParameters(slots.page + key_zeroWord / 4u, group, lane), held);
     zeros = vec4<f32>(dot(query.a, zero), dot(query.b, zero), dot(query.c, zero), dot(query.d, zero));
   }
-  let ones = vec4<f32>(1.0);
-  return Folded(
-    rows,
-    zeros,
-    vec4<f32>(dot(rows.a, ones), dot(rows.b, ones), dot(rows.c, ones), dot(rows.d, ones)),
-  );
+  return Folded(Rows(query.a * scale, query.b * scale, query.c * scale, query.d * scale), zeros);
 }
 
 fn largestOfRows(rows: Rows) -> vec4<f32> {
   return vec4<f32>(largestOf(rows.a), largestOf(rows.b), largestOf(rows.c), largestOf(rows.d));
 }
 
-fn storeKeyParts(folded: Folded, factors: vec4<f32>, group: u32, lane: u32) {
-  let bytes = signedParts(folded.rows, factors);
-  parts[group][lane] = bytes.high;
+fn sumsOfRows(rows: Rows) -> vec4<f32> {
+  let ones = vec4<f32>(1.0);
+  return vec4<f32>(dot(rows.a, ones), dot(rows.b, ones), dot(rows.c, ones), dot(rows.d, ones));
+}
+
+// Stores the parts of one set; returns what the channels of the lane add to tokens in the highest fields, and in others.
+// Sums over unsigned fields are taken about half their range, as those over signed ones are: rounding of the query then
+// meets smaller numbers.
+fn storeKeyParts(folded: Folded, factors: vec4<f32>, step: vec4<f32>, group: u32, lane: u32) -> Pair {
+  let integers = integersOf(folded.rows, factors);
+  let bytes = signedParts(integers);
+  parts[group * SET + lane] = bytes.high;
   if (PARTS == 2u) {
-    parts[KEY_SETS + group][lane] = bytes.low;
+    parts[(KEY_SETS + group) * SET + lane] = bytes.low;
   }
+  let scales = sumsOfRows(folded.rows);
+  let rounded = integerSums(integers) * step;
+  return Pair(
+    folded.zeros + key_topOffset * scales, folded.zeros + key_lowOffset * scales + key_half * (scales - rounded),
+  );
 }
 
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
 fn keyDots(slots: Slots, lane: u32) -> Rows {
   let own = lane * KEY_SETS / LANES;
-  var zeros = vec4<f32>(0.0);
-  var scales = vec4<f32>(0.0);
-  var largest = vec4<f32>(0.0);
-  let a = foldKeys(slots, 0u, lane);
+  var step = vec4<f32>(0.0);
+  var added: Pair;
+  let first = foldKeys(slots, 0u, lane, 0u);
   if (KEY_SETS == 1u) {
-    largest = largestOfLanes(largestOfRows(a.rows), lane);
-    let both = sumsOfLanes(a.zeros, a.scales, lane);
-    zeros = both.first;
-    scales = both.second;
-    storeKeyParts(a, factorsOf(largest, LARGEST_SIGNED), 0u, lane);
+    let largest = largestOfLanes(largestOfRows(first.rows), lane);
+    step = largest * (1.0 / LARGEST_SIGNED);
+    let sums = storeKeyParts(first, factorsOf(largest, LARGEST_SIGNED), step, 0u, lane);
+    added = sumsOfLanes(sums.first, sums.second, lane);
   } else if (KEY_SETS == 2u) {
-    let b = foldKeys(slots, 1u, lane);
-    largest = largestOfLanes(max(largestOfRows(a.rows), largestOfRows(b.rows)), lane);
-    zeros = sumsByQuarter(a.zeros, a.zeros, b.zeros, b.zeros, lane);
-    scales = sumsByQuarter(a.scales, a.scales, b.scales, b.scales, lane);
+    let second = foldKeys(slots, 1u, lane, 0u);
+    let largest = largestOfLanes(max(largestOfRows(first.rows), largestOfRows(second.rows)), lane);
+    step = largest * (1.0 / LARGEST_SIGNED);
     let factors = factorsOf(largest, LARGEST_SIGNED);
-    storeKeyParts(a, factors, 0u, lane);
-    storeKeyParts(b, factors, 1u, lane);
-  } else {
-    let b = foldKeys(slots, 1u, lane);
-    let c = foldKeys(slots, 2u, lane);
-    let d = foldKeys(slots, 3u, lane);
-    largest = largestOfLanes(
-      max(max(largestOfRows(a.rows), largestOfRows(b.rows)), max(largestOfRows(c.rows), largestOfRows(d.rows))), lane,
+    let sumsA = storeKeyParts(first, factors, step, 0u, lane);
+    let sumsB = storeKeyParts(second, factors, step, 1u, lane);
+    added = Pair(
+      sumsByQuarter(sumsA.first, sumsA.first, sumsB.first, sumsB.first, lane),
+      sumsByQuarter(sumsA.second, sumsA.second, sumsB.second, sumsB.second, lane),
     );
-    zeros = sumsByQuarter(a.zeros, b.zeros, c.zeros, d.zeros, lane);
-    scales = sumsByQuarter(a.scales, b.scales, c.scales, d.scales, lane);
+  } else {
+    var lanes = largestOfRows(first.rows);
+    lanes = max(lanes, largestOfRows(foldKeys(slots, 1u, lane, 0u).rows));
+    lanes = max(lanes, largestOfRows(foldKeys(slots, 2u, lane, 0u).rows));
+    lanes = max(lanes, largestOfRows(foldKeys(slots, 3u, lane, 0u).rows));
+    let largest = largestOfLanes(lanes, lane);
+    step = largest * (1.0 / LARGEST_SIGNED);
     let factors = factorsOf(largest, LARGEST_SIGNED);
-    storeKeyParts(a, factors, 0u, lane);
-    storeKeyParts(b, factors, 1u, lane);
-    storeKeyParts(c, factors, 2u, lane);
-    storeKeyParts(d, factors, 3u, lane);
+    let sumsA = storeKeyParts(foldKeys(slots, 0u, lane, job.zero), factors, step, 0u, lane);
+    let sumsB = storeKeyParts(foldKeys(slots, 1u, lane, job.zero), factors, step, 1u, lane);
+    let sumsC = storeKeyParts(foldKeys(slots, 2u, lane, job.zero), factors, step, 2u, lane);
+    let sumsD = storeKeyParts(foldKeys(slots, 3u, lane, job.zero), factors, step, 3u, lane);
+    added = Pair(
+      sumsByQuarter(sumsA.first, sumsB.first, sumsC.first, sumsD.first, lane),
+      sumsByQuarter(sumsA.second, sumsB.second, sumsC.second, sumsD.second, lane),
+    );
   }
   workgroupBarrier();
   let numbers = key_run(slots.page, own, lane);
-  let factor = largest * (1.0 / LARGEST_SIGNED);
   return Rows(
-    numbers.a * (factor * key_slopes.x) + (zeros + key_offsets.x * scales),
-    numbers.b * (factor * key_slopes.y) + (zeros + key_offsets.y * scales),
-    numbers.c * (factor * key_slopes.z) + (zeros + key_offsets.z * scales),
-    numbers.d * (factor * key_slopes.w) + (zeros + key_offsets.w * scales),
+    numbers.a * (step * key_slopes.x) + addedTo(added, key_isTop.x), numbers.b * (step * key_slopes.y) + addedTo(added, key_isTop.y),
+    numbers.c * (step * key_slopes.z) + addedTo(added, key_isTop.z), numbers.d * (step * key_slopes.w) + addedTo(added, key_isTop.w),
   );
+}
+
+fn addedTo(added: Pair, top: bool) -> vec4<f32> {
+  return select(added.second, added.first, top);
 }

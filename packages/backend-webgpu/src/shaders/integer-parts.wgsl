@@ -20,32 +20,51 @@ struct PartWords {
   d: vec4<u32>,
 }
 
-// Four numbers of each row, times `factors`, as words of signed bytes.
-fn signedParts(rows: Rows, factors: vec4<f32>) -> Parts {
-  let a = bitcast<vec4<u32>>(rows.a * factors.x + ROUNDER);
-  let b = bitcast<vec4<u32>>(rows.b * factors.y + ROUNDER);
-  let c = bitcast<vec4<u32>>(rows.c * factors.z + ROUNDER);
-  let d = bitcast<vec4<u32>>(rows.d * factors.w + ROUNDER);
-  let low = vec4<u32>(bytes(a, 0u), bytes(b, 0u), bytes(c, 0u), bytes(d, 0u));
-  if (PARTS == 1u) {
-    return Parts(low, low);
-  }
-  // The low part is signed: what it takes away is added to the high one.
-  let carry = vec4<u32>(128u);
-  return Parts(vec4<u32>(bytes(a + carry, 8u), bytes(b + carry, 8u), bytes(c + carry, 8u), bytes(d + carry, 8u)), low);
+// Integers of four rows, as the low bits of ROUNDER and more.
+struct Integers {
+  a: vec4<u32>,
+  b: vec4<u32>,
+  c: vec4<u32>,
+  d: vec4<u32>,
 }
 
-// The same as words of unsigned bytes; no number is negative.
-fn unsignedParts(rows: Rows, factors: vec4<f32>) -> Parts {
-  let a = bitcast<vec4<u32>>(rows.a * factors.x + ROUNDER);
-  let b = bitcast<vec4<u32>>(rows.b * factors.y + ROUNDER);
-  let c = bitcast<vec4<u32>>(rows.c * factors.z + ROUNDER);
-  let d = bitcast<vec4<u32>>(rows.d * factors.w + ROUNDER);
-  let low = vec4<u32>(bytes(a, 0u), bytes(b, 0u), bytes(c, 0u), bytes(d, 0u));
+fn integersOf(rows: Rows, factors: vec4<f32>) -> Integers {
+  return Integers(
+    bitcast<vec4<u32>>(rows.a * factors.x + ROUNDER), bitcast<vec4<u32>>(rows.b * factors.y + ROUNDER),
+    bitcast<vec4<u32>>(rows.c * factors.z + ROUNDER), bitcast<vec4<u32>>(rows.d * factors.w + ROUNDER),
+  );
+}
+
+// Sums of the four integers of each row.
+fn integerSums(integers: Integers) -> vec4<f32> {
+  let ones = vec4<f32>(1.0);
+  return vec4<f32>(
+    dot(bitcast<vec4<f32>>(integers.a) - ROUNDER, ones), dot(bitcast<vec4<f32>>(integers.b) - ROUNDER, ones),
+    dot(bitcast<vec4<f32>>(integers.c) - ROUNDER, ones), dot(bitcast<vec4<f32>>(integers.d) - ROUNDER, ones),
+  );
+}
+
+// Integers as words of signed bytes. The low part is signed: what it takes away is added to the high one.
+fn signedParts(integers: Integers) -> Parts {
+  return partsOf(integers, 128u);
+}
+
+// Integers, none of them negative, as words of unsigned bytes.
+fn unsignedParts(integers: Integers) -> Parts {
+  return partsOf(integers, 0u);
+}
+
+fn partsOf(integers: Integers, carry: u32) -> Parts {
+  let low = vec4<u32>(bytes(integers.a, 0u), bytes(integers.b, 0u), bytes(integers.c, 0u), bytes(integers.d, 0u));
   if (PARTS == 1u) {
     return Parts(low, low);
   }
-  return Parts(vec4<u32>(bytes(a, 8u), bytes(b, 8u), bytes(c, 8u), bytes(d, 8u)), low);
+  return Parts(
+    vec4<u32>(
+      bytes(integers.a + carry, 8u), bytes(integers.b + carry, 8u), bytes(integers.c + carry, 8u), bytes(integers.d + carry, 8u),
+    ),
+    low,
+  );
 }
 
 // The bytes from bit `first` on of four words: 0 or 8.
@@ -80,9 +99,9 @@ fn totalsOf(first: u32, groups: u32, group: u32, signed: bool) -> vec4<f32> {
   var high = vec4<i32>(0);
   var low = vec4<i32>(0);
   for (var i = group * size; i < (group + 1u) * size; i += 1u) {
-    high += byteSums(parts[first][i], signed);
+    high += byteSums(parts[first * SET + i], signed);
     if (PARTS == 2u) {
-      low += byteSums(parts[first + 1u][i], signed);
+      low += byteSums(parts[(first + 1u) * SET + i], signed);
     }
   }
   return select(256.0 * vec4<f32>(high) + vec4<f32>(low), vec4<f32>(high), PARTS == 1u);

@@ -175,6 +175,7 @@ function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<strin
     lowFlip,
     topOffset: { f32: topOffset },
     lowOffset: { f32: lowOffset },
+    half: { f32: 2 ** (layout.bits - 1) },
     signed: isKey,
     sumZero: { i32: sumZero },
     numberZero: { f32: isKey ? 1.5 * 2 ** 23 : 2 ** 23 },
