@@ -201,6 +201,7 @@ function integerAttention(
   constants: Constants,
   { precision, subgroupsOf32 }: ShaderOptions,
 ): string {
+  LAB.subgroups = subgroupsOf32;
   const own = {
     PARTS: precision === 'exact' ? 2 : 1,
     KEY_SETS: constants.key_sets as number,
@@ -216,7 +217,7 @@ function integerAttention(
     key_firstSet: 0,
     value_firstSet: spareSet,
     SPARE_SET: spareSet,
-    PART_VECTORS: Math.max(33 * (spareSet + Math.max(4, sets)), LAB.fill === 0 ? 0 : Math.floor(49152 / LAB.fill / 16) - 2 - (alongTokens(key) ? 0 : 1 + own.KEY_GROUPS) - (alongTokens(value) ? own.VALUE_GROUPS : 0)),
+    PART_VECTORS: Math.max(33 * (spareSet + Math.max(4, sets)), LAB.fill === 0 ? 0 : Math.floor(49152 / LAB.fill / 16) - 2 - (alongTokens(key) ? 1 + 2 * own.KEY_SETS : 1 + own.KEY_GROUPS) - (alongTokens(value) ? own.VALUE_GROUPS : 1)),
   };
   return composeShader(
     { ...constants, ...own, ...memory },
@@ -250,7 +251,7 @@ function fieldsPart({ layout }: TensorPlan): ShaderPart {
   return part;
 }
 
-export const LAB = { batch: 4, ahead: false, unrolled: true, fill: 16 };
+export const LAB = { batch: 4, ahead: false, unrolled: true, fill: 16, subgroups: false };
 function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number | null): string {
   const bits = layout?.bits ?? 0;
   const fields = 8 / bits;
@@ -266,7 +267,7 @@ function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number
   const perGroup = trips / (groups ?? 1);
   const closeGroup = (g: string) => groups === null ? [] : [`${tensor}_group(run, sums, ${g});`, `sums = ${tensor}_zeroSums();`];
   let lines: string[];
-  if (LAB.unrolled) {
+  if (LAB.unrolled && LAB.subgroups) {
     lines = [`var sums = ${tensor}_zeroSums();`];
     for (let i = 0; i < trips; i++) {
       lines.push(...each((j) => `let w${i * batch + j} = ${load(`${i * batch + j}u`)};`));

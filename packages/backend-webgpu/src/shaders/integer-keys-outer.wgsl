@@ -1,5 +1,10 @@
 // Keys with groups along tokens: a scale per channel and set of tokens is folded into the query, page by page.
 
+// While words are met, these wait here: registers are scarcer. What one of the integers of the query is worth, by row; what
+// is added to tokens in the highest fields, and to others, by set.
+var<workgroup> key_step: vec4<f32>;
+var<workgroup> key_added: array<vec4<f32>, 2u * KEY_SETS>;
+
 fn prepareKeys(lane: u32) {}
 
 // Of one set of tokens: the query times the scales of channels, and products of both with zeros.
@@ -8,7 +13,12 @@ struct Folded {
   zeros: vec4<f32>,
 }
 
-// `nothing` is 0, which the compiler cannot know: what is computed from it it does not hold instead of computing it again.
+// With two parts registers are scarcer than time.
+fn foldedAgain() -> u32 {
+  return select(0u, job.zero, PARTS == 2u);
+}
+
+// `nothing` is 0. Where the compiler cannot know that, it computes again instead of holding what it has.
 fn foldKeys(slots: Slots, group: u32, lane: u32, nothing: u32) -> Folded {
   // Read again for every page: held, it would cost the registers of more workgroups.
   let query = packedQuery(lane + nothing);
@@ -51,50 +61,50 @@ fn storeKeyParts(folded: Folded, factors: vec4<f32>, step: vec4<f32>, group: u32
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
 fn keyDots(slots: Slots, lane: u32) -> Rows {
   let own = lane * KEY_SETS / LANES;
-  var step = vec4<f32>(0.0);
-  var added: Pair;
   let first = foldKeys(slots, 0u, lane, 0u);
+  var lanes = largestOfRows(first.rows);
+  for (var group = 1u; group < KEY_SETS; group += 1u) {
+    lanes = max(lanes, largestOfRows(foldKeys(slots, group, lane, 0u).rows));
+  }
+  let largest = largestOfLanes(lanes, lane);
+  let step = largest * (1.0 / LARGEST_SIGNED);
+  let factors = factorsOf(largest, LARGEST_SIGNED);
+  var added: Pair;
   if (KEY_SETS == 1u) {
-    let largest = largestOfLanes(largestOfRows(first.rows), lane);
-    step = largest * (1.0 / LARGEST_SIGNED);
-    let sums = storeKeyParts(first, factorsOf(largest, LARGEST_SIGNED), step, 0u, lane);
+    let sums = storeKeyParts(first, factors, step, 0u, lane);
     added = sumsOfLanes(sums.first, sums.second, lane);
-  } else if (KEY_SETS == 2u) {
-    let second = foldKeys(slots, 1u, lane, 0u);
-    let largest = largestOfLanes(max(largestOfRows(first.rows), largestOfRows(second.rows)), lane);
-    step = largest * (1.0 / LARGEST_SIGNED);
-    let factors = factorsOf(largest, LARGEST_SIGNED);
-    let sumsA = storeKeyParts(first, factors, step, 0u, lane);
-    let sumsB = storeKeyParts(second, factors, step, 1u, lane);
-    added = Pair(
-      sumsByQuarter(sumsA.first, sumsA.first, sumsB.first, sumsB.first, lane),
-      sumsByQuarter(sumsA.second, sumsA.second, sumsB.second, sumsB.second, lane),
-    );
   } else {
-    var lanes = largestOfRows(first.rows);
-    lanes = max(lanes, largestOfRows(foldKeys(slots, 1u, lane, 0u).rows));
-    lanes = max(lanes, largestOfRows(foldKeys(slots, 2u, lane, 0u).rows));
-    lanes = max(lanes, largestOfRows(foldKeys(slots, 3u, lane, 0u).rows));
-    let largest = largestOfLanes(lanes, lane);
-    step = largest * (1.0 / LARGEST_SIGNED);
-    let factors = factorsOf(largest, LARGEST_SIGNED);
-    let sumsA = storeKeyParts(foldKeys(slots, 0u, lane, job.zero), factors, step, 0u, lane);
-    let sumsB = storeKeyParts(foldKeys(slots, 1u, lane, job.zero), factors, step, 1u, lane);
-    let sumsC = storeKeyParts(foldKeys(slots, 2u, lane, job.zero), factors, step, 2u, lane);
-    let sumsD = storeKeyParts(foldKeys(slots, 3u, lane, job.zero), factors, step, 3u, lane);
-    added = Pair(
-      sumsByQuarter(sumsA.first, sumsB.first, sumsC.first, sumsD.first, lane),
-      sumsByQuarter(sumsA.second, sumsB.second, sumsC.second, sumsD.second, lane),
-    );
+    let a = storeKeyParts(foldKeys(slots, 0u, lane, foldedAgain()), factors, step, 0u, lane);
+    let b = storeKeyParts(foldKeys(slots, 1u, lane, foldedAgain()), factors, step, 1u, lane);
+    if (KEY_SETS == 2u) {
+      added = Pair(
+        sumsByQuarter(a.first, a.first, b.first, b.first, lane), sumsByQuarter(a.second, a.second, b.second, b.second, lane),
+      );
+    } else {
+      let c = storeKeyParts(foldKeys(slots, 2u, lane, foldedAgain()), factors, step, 2u, lane);
+      let d = storeKeyParts(foldKeys(slots, 3u, lane, foldedAgain()), factors, step, 3u, lane);
+      added = Pair(
+        sumsByQuarter(a.first, b.first, c.first, d.first, lane), sumsByQuarter(a.second, b.second, c.second, d.second, lane),
+      );
+    }
+  }
+  if (lane == 0u) {
+    key_step = step;
+  }
+  // The first lane of each set.
+  if (lane % (LANES / KEY_SETS) == 0u) {
+    key_added[2u * own] = added.first;
+    key_added[2u * own + 1u] = added.second;
   }
   workgroupBarrier();
   let numbers = key_run(slots.page, own, lane);
+  let worth = key_step;
+  let top = key_added[2u * own];
+  let low = key_added[2u * own + 1u];
   return Rows(
-    numbers.a * (step * key_slopes.x) + addedTo(added, key_isTop.x), numbers.b * (step * key_slopes.y) + addedTo(added, key_isTop.y),
-    numbers.c * (step * key_slopes.z) + addedTo(added, key_isTop.z), numbers.d * (step * key_slopes.w) + addedTo(added, key_isTop.w),
+    numbers.a * (worth * key_slopes.x) + select(low, top, key_isTop.x),
+    numbers.b * (worth * key_slopes.y) + select(low, top, key_isTop.y),
+    numbers.c * (worth * key_slopes.z) + select(low, top, key_isTop.z),
+    numbers.d * (worth * key_slopes.w) + select(low, top, key_isTop.w),
   );
-}
-
-fn addedTo(added: Pair, top: bool) -> vec4<f32> {
-  return select(added.second, added.first, top);
 }

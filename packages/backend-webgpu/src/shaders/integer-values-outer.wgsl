@@ -1,5 +1,8 @@
 // Values with groups along channels: a scale per token and set of channels is folded into the probabilities, page by page.
 
+// What one of the integers of probabilities is worth, by row: it waits here while words are met.
+var<workgroup> value_step: vec4<f32>;
+
 // By set of channels, a vector over the tokens of the lane. A slot that holds no token of the tile may hold anything.
 fn valueParameters(slots: Slots, plane: u32, lane: u32) -> Rows {
   let tokens = value_tokenParameters(slots.page + plane, lane);
@@ -64,8 +67,8 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, vec4<f32>>, la
     // Added up at the end.
     *constants += storeValueParts(shares, scales.a, zeros.a, factors, 0u, lane);
   } else {
-    // Read again, so that products are computed again instead of held.
-    let again = valueParameters(slots, value_scaleWord / 4u + job.zero, lane);
+    // With two parts read again, so that products are computed again instead of held.
+    let again = valueParameters(slots, value_scaleWord / 4u + select(0u, job.zero, PARTS == 2u), lane);
     let a = storeValueParts(shares, again.a, zeros.a, factors, 0u, lane);
     let b = storeValueParts(shares, again.b, zeros.b, factors, 1u, lane);
     if (VALUE_SETS == 2u) {
@@ -76,9 +79,12 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, vec4<f32>>, la
       added = sumsByQuarter(a, b, c, d, lane);
     }
   }
+  if (lane == 0u) {
+    value_step = largest * (1.0 / LARGEST_UNSIGNED);
+  }
   workgroupBarrier();
   let numbers = value_run(slots.page, lane * VALUE_SETS / LANES, lane);
-  let factor = largest * (1.0 / LARGEST_UNSIGNED);
+  let factor = value_step;
   return transposed(
     Rows(
       numbers.a * (factor * value_slopes.x) + added, numbers.b * (factor * value_slopes.y) + added,
