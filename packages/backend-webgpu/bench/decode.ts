@@ -6,7 +6,7 @@ import { createPlan, type Plan, type Scheme, type TensorScheme } from '@lowbit-k
 import { GrowingBuffer } from '../src/device/growing-buffer.js';
 import { Pipelines } from '../src/device/pipelines.js';
 import { Recorder } from '../src/device/recorder.js';
-import { attentionPrograms, LAB, type Precision } from '../src/shaders/attention-programs.js';
+import { attentionPrograms, type Precision } from '../src/shaders/attention-programs.js';
 import { tensorNumbers } from '../src/shaders/tensor-numbers.js';
 import { type AttendContext, dispatchRound, placeRound } from '../src/store/attend.js';
 import { TensorMemory } from '../src/store/tensor-memory.js';
@@ -63,11 +63,6 @@ function planOf(key: TensorScheme, value: TensorScheme): Plan {
   });
 }
 
-const rollWindow = (c: string) => c.replace('for (var i = 0u; i < DIM / 8u; i += 1u)', 'for (var i = 0u; i < DIM / 8u + job.zero; i += 1u)').replace('for (var i = 0u; i < DIM / 2u; i += 1u)', 'for (var i = 0u; i < DIM / 2u + job.zero; i += 1u)').replace('for (var t = 0u; t < count; t += 1u)', 'for (var t = 0u; t < count + job.zero; t += 1u)');
-const body = (name: string, text: string) => (c: string) => { const i = c.indexOf('fn ' + name + '('); if (i < 0) throw new Error(name); const open = c.indexOf('{', c.indexOf(')', i)); const end = c.indexOf('\n}', open); return c.slice(0, open + 1) + '\n' + text + c.slice(end); };
-const noPlain = (c: string) => body('plainValues', 'return rows;')(body('plainDots', 'return vec4<f32>(0.0);')(c));
-const PATCHES: Record<string, (c: string) => string> = { rollWindow, noPlain };
-const patches = (names: string) => (c: string) => names.split(' ').reduce((x, n) => (PATCHES[n] as any)(x), c);
 const { device, languageFeatures } = await openDevice(
   process.argv.includes('--no-robustness') ? ['disable_robustness'] : [],
 );
@@ -87,10 +82,6 @@ const workgroups = Number(
 );
 const only = process.argv.find((argument) => argument.startsWith('--plan='))?.slice(7);
 
-const variants: [string, Partial<typeof LAB>][] = JSON.parse(process.env.VARIANTS ?? '[["base",{}]]');
-const precisions = (process.env.PRECISIONS ?? 'fast,exact').split(',') as Precision[];
-for (const [variant, options] of variants) {
-Object.assign(LAB, { batch: 4, ahead: false, unrolled: true, fill: 16, patch: '', workgroups: 0 }, options);
 for (const [batch, tokens] of shapes as [number, number][]) {
   for (const [name, key, value] of PLANS) {
     if (only !== undefined && !name.includes(only)) continue;
@@ -106,17 +97,16 @@ for (const [batch, tokens] of shapes as [number, number][]) {
       pages * ((layer.key.layout?.pageBytes ?? 0) + (layer.value.layout?.pageBytes ?? 0));
     const floor = (bytes / BYTES_PER_SECOND) * 1e6;
     const cells: string[] = [];
-    for (const precision of precisions) {
+    for (const precision of ['fast', 'exact'] as Precision[]) {
       const us = await time(layer, keyMemory, valueMemory, batch, tokens, precision);
       cells.push(`${precision} ${us.toFixed(1)} us (${((100 * floor) / us).toFixed(0)} %)`);
     }
     console.log(
-      `${variant} B=${batch} L=${tokens} ${name.padEnd(18)} floor ${floor.toFixed(1)} us  ${cells.join('  ')}`,
+      `B=${batch} L=${tokens} ${name.padEnd(18)} floor ${floor.toFixed(1)} us  ${cells.join('  ')}`,
     );
     keyMemory.buffer.destroy();
     valueMemory.buffer.destroy();
   }
-}
 }
 process.exit(0);
 
@@ -169,7 +159,6 @@ async function time(
       integerDots: languageFeatures.has('packed_4x8_integer_dot_product'),
     },
   );
-  (programs as any).attend = { ...programs.attend, code: (LAB as any).patch ? patches((LAB as any).patch)(programs.attend.code) : programs.attend.code };
   const [query, attend, merge] = await Promise.all([
     pipelines.kernel(programs.query),
     pipelines.kernel(programs.attend),
@@ -195,7 +184,7 @@ async function time(
     partials: new GrowingBuffer(device, recorder, 'partials'),
     output,
     logSumExp,
-    workgroups: (LAB as any).workgroups || workgroups,
+    workgroups,
   };
   const perSequence = Math.ceil(tokens / 128);
   const order = shuffled(perSequence * batch);
@@ -224,7 +213,7 @@ async function time(
   const times: number[] = [];
   const querySet = device.createQuerySet({ type: 'timestamp', count: 2 });
   const resolve = buffer(16, 0x204);
-  for (let repeat = 0; repeat < 3; repeat++) {
+  for (let repeat = 0; repeat < 5; repeat++) {
     recorder.submit();
     const placed = placeRound(context, round);
     const warm = batch * tokens > 500000 ? 60 : 200;
@@ -251,7 +240,7 @@ async function time(
   context.prepared.dispose();
   context.partials.dispose();
   recorder.dispose();
-  return times.sort((a, b) => a - b)[1] as number;
+  return times.sort((a, b) => a - b)[2] as number;
 }
 
 function shuffled(count: number): number[] {

@@ -15,7 +15,7 @@ export async function openDevice(toggles: readonly string[] = []): Promise<{
   Object.assign(globalThis, { lowbitKvGpu: gpu });
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (adapter === null) throw new Error('dawn finds no adapter');
-  const wanted = [...(process.env.NO_SUBGROUPS ? [] : ['subgroups']), 'shader-f16', 'timestamp-query'] as GPUFeatureName[];
+  const wanted = ['subgroups', 'shader-f16', 'timestamp-query'] as GPUFeatureName[];
   const device = await adapter.requestDevice({
     requiredFeatures: wanted.filter((feature) => adapter.features.has(feature)),
     requiredLimits: {

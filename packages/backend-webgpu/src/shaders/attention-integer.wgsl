@@ -96,8 +96,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
   var packedSum = vec4<f32>(0.0);
   var plain = Rows();
   var packed = Rows();
-  // What all channels share: zeros and offsets of values, of this lane's tokens alone.
-  var constants = vec4<f32>(0.0);
+  // What all channels of a set share, by set: zeros and offsets of values, of this lane's tokens alone.
+  var constants = Rows();
 
   for (var s = 0u; s < work.segments; s += 1u) {
     let segment = segmentAt(work.firstSegment + s);
@@ -154,7 +154,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
           packed = rescaled(packed, rescale);
           packedSum *= rescale;
         }
-        constants *= rescale;
+        constants = Rows(constants.a * rescale, constants.b * rescale, constants.c * rescale, constants.d * rescale);
       }
       var shares = Rows(
         exp2(logits.a - maximum), exp2(logits.b - maximum), exp2(logits.c - maximum), exp2(logits.d - maximum),

@@ -5,23 +5,15 @@ import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
-import { functionText, type Program, program } from './programs.js';
+import { integerAttention } from './integer-attention.js';
+import { type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
+import type { ShaderOptions } from './shader-options.js';
 import { tensorConstants } from './tensor-constants.js';
 import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
 import { inversePieces, queryPieces } from './transform-steps.js';
 
-/** How attention meets codes: integers of 15 bits (error below 1e-3), or of 8 bits. */
-export type Precision = 'exact' | 'fast';
-
-/** What of a device decides which shader runs. */
-export interface ShaderOptions {
-  readonly precision: Precision;
-  /** Workgroups of 32 are one subgroup. */
-  readonly subgroupsOf32: boolean;
-  /** dot4I8Packed and its packing functions. */
-  readonly integerDots: boolean;
-}
+export type { Precision, ShaderOptions } from './shader-options.js';
 
 export interface AttentionPrograms {
   readonly query: Program;
@@ -43,10 +35,6 @@ const TILE_BYTES = 16 * 2 * 64;
 const SUM_BYTES = 16 * 64;
 /** Tokens that are decoded together where lanes do that together. */
 const STAGED = [16, 8, 4, 2, 1];
-/** Elements of a reduction: channels of a head, tokens of a page. */
-const REDUCED = 128;
-/** Words that are met, and loaded, in one trip of the loop over a page. */
-const BATCH = 2;
 
 /** The order in which a layer keeps its codes on a device with these options. */
 export function orderOf(layer: LayerPlan, options: ShaderOptions): CodeOrder {
@@ -194,101 +182,6 @@ function stagedTokens(layer: LayerPlan): number | undefined {
 /** Whether the queries of a workgroup, and a token that all lanes decode, fit into its memory. */
 export function queriesFit(layer: LayerPlan): boolean {
   return stagedTokens(layer) !== undefined;
-}
-
-function integerAttention(
-  { key, value }: LayerPlan,
-  constants: Constants,
-  { precision, subgroupsOf32 }: ShaderOptions,
-): string {
-  LAB.subgroups = subgroupsOf32;
-  const own = {
-    PARTS: precision === 'exact' ? 2 : 1,
-    KEY_SETS: constants.key_sets as number,
-    KEY_GROUPS: constants.key_groupsPerRow as number,
-    VALUE_SETS: constants.value_sets as number,
-    VALUE_GROUPS: 128 / (value.layout?.tokensPerGroup ?? 1),
-  };
-  const alongTokens = ({ layout }: TensorPlan) => layout?.codes.rows === 'channels';
-  // Parts of keys along channels stay; everything else takes turns. A query as f32 is four sets.
-  const spareSet = alongTokens(key) ? 0 : own.PARTS * own.KEY_SETS;
-  const sets = own.PARTS * Math.max(alongTokens(key) ? own.KEY_SETS : 0, own.VALUE_SETS);
-  const memory = {
-    key_firstSet: 0,
-    value_firstSet: spareSet,
-    SPARE_SET: spareSet,
-    PART_VECTORS: Math.max(33 * (spareSet + Math.max(4, sets)), LAB.fill === 0 ? 0 : Math.floor(49152 / LAB.fill / 16) - 2 - (alongTokens(key) ? 1 + 2 * own.KEY_SETS : 1 + own.KEY_GROUPS) - (alongTokens(value) ? own.VALUE_GROUPS : 1)),
-  };
-  return composeShader(
-    { ...constants, ...own, ...memory },
-    [
-      'job',
-      'attention-work',
-      'attention-integer',
-      'integer-parts',
-      subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
-      { part: fieldsPart(key), prefix: 'key_' },
-      { part: 'integer-codes', prefix: 'key_' },
-      { part: fieldsPart(value), prefix: 'value_' },
-      { part: 'integer-codes', prefix: 'value_' },
-      alongTokens(key) ? 'integer-keys-outer' : 'integer-keys-inner',
-      alongTokens(value) ? 'integer-values-inner' : 'integer-values-outer',
-      { text: runText('key', key, alongTokens(key) ? null : own.KEY_GROUPS) },
-      { text: runText('value', value, alongTokens(value) ? own.VALUE_GROUPS : null) },
-    ],
-    subgroupsOf32 ? ['subgroups'] : [],
-    subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
-  );
-}
-
-/**
- * Meets all words of a page in a loop, two loads ahead. A loop, because the code of a whole page does not fit an instruction
- * cache; its end is no constant, because compilers would unroll it.
- */
-function fieldsPart({ layout }: TensorPlan): ShaderPart {
-  const part = ({ 2: 'integer-fields-2', 4: 'integer-fields-4', 8: 'integer-fields-8' } as const)[layout?.bits ?? 0];
-  if (part === undefined) throw new TypeError('no integer attention');
-  return part;
-}
-
-export const LAB = { batch: 4, ahead: false, unrolled: true, fill: 16, subgroups: false };
-function runText(tensor: 'key' | 'value', { layout }: TensorPlan, groups: number | null): string {
-  const bits = layout?.bits ?? 0;
-  const fields = 8 / bits;
-  const vectors = 4 * bits;
-  const batch = Math.min(LAB.batch, vectors / (groups ?? 1));
-  const trips = vectors / batch;
-  const load = (vector: string) => `${tensor}_memory[page + (${vector}) * LANES + lane]`;
-  const each = (line: (j: number) => string) => Array.from({ length: batch }, (_, j) => line(j));
-  const meets = (at: (vector: number) => string, word: (j: number) => string): string[] =>
-    bits === 8
-      ? Array.from({ length: batch / 2 }, (_, j) => `${tensor}_meet(&sums, ${word(2 * j)}, ${word(2 * j + 1)}, ${at(2 * j)}, own);`)
-      : each((j) => `${tensor}_meet(&sums, ${word(j)}, ${at(j * fields)}, own);`);
-  const perGroup = trips / (groups ?? 1);
-  const closeGroup = (g: string) => groups === null ? [] : [`${tensor}_group(run, sums, ${g});`, `sums = ${tensor}_zeroSums();`];
-  let lines: string[];
-  if (LAB.unrolled && LAB.subgroups) {
-    lines = [`var sums = ${tensor}_zeroSums();`];
-    for (let i = 0; i < trips; i++) {
-      lines.push(...each((j) => `let w${i * batch + j} = ${load(`${i * batch + j}u`)};`));
-      lines.push(...meets((k) => `${i * batch * fields + k}u`, (j) => `w${i * batch + j}`));
-      if ((i + 1) % perGroup === 0) lines.push(...closeGroup(`${(i / perGroup) | 0}u`));
-    }
-  } else {
-    lines = [
-      `var sums = ${tensor}_zeroSums();`,
-      `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
-      ...each((j) => `let w${j} = ${load(`i * ${batch}u + ${j}u`)};`),
-      `let at = i * ${batch * fields}u;`,
-      ...meets((k) => `at + ${k}u`, (j) => `w${j}`),
-      ...(groups === null ? [] : perGroup === 1 ? closeGroup('i') : [`if ((i & ${perGroup - 1}u) == ${perGroup - 1}u) {`, ...closeGroup(`i / ${perGroup}u`), '}']),
-      '}',
-    ];
-  }
-  const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
-  return groups === null
-    ? functionText(`${tensor}_run(page: u32, own: u32, lane: u32) -> Rows`, [...lines, `return ${tensor}_numbers(sums);`])
-    : functionText(`${tensor}_run(run: ptr<function, ${run}>, page: u32, own: u32, lane: u32)`, lines);
 }
 
 function elementPieces({ tensor, scheme, codec }: TensorPlan): Piece[] {

@@ -29,5 +29,5 @@ fn tensor_meet(sums: ptr<function, Sums>, words: vec4<u32>, at: u32, own: u32) {
 }
 
 fn tensor_fieldSums(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> Rows {
-  return Rows(a - tensor_numberZero, b - a, c - tensor_numberZero, d - c);
+  return Rows(settled(a - tensor_numberZero), settled(b - a), settled(c - tensor_numberZero), settled(d - c));
 }

@@ -25,5 +25,5 @@ fn tensor_meet(sums: ptr<function, Sums>, words: vec4<u32>, next: vec4<u32>, at:
 }
 
 fn tensor_fieldSums(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> Rows {
-  return Rows(a - tensor_numberZero, b - tensor_numberZero, c - tensor_numberZero, d - tensor_numberZero);
+  return Rows(settled(a - tensor_numberZero), settled(b - tensor_numberZero), settled(c - tensor_numberZero), settled(d - tensor_numberZero));
 }

@@ -13,17 +13,11 @@ struct Folded {
   zeros: vec4<f32>,
 }
 
-// With two parts registers are scarcer than time.
-fn foldedAgain() -> u32 {
-  return select(0u, job.zero, PARTS == 2u);
-}
-
-// `nothing` is 0. Where the compiler cannot know that, it computes again instead of holding what it has.
-fn foldKeys(slots: Slots, group: u32, lane: u32, nothing: u32) -> Folded {
+fn foldKeys(slots: Slots, group: u32, lane: u32) -> Folded {
   // Read again for every page: held, it would cost the registers of more workgroups.
-  let query = packedQuery(lane + nothing);
+  let query = packedQuery(lane);
   let held = holdsGroup(slots, group, KEY_SETS);
-  let scale = select(vec4<f32>(0.0), key_channelParameters(slots.page + nothing + key_scaleWord / 4u, group, lane), held);
+  let scale = select(vec4<f32>(0.0), key_channelParameters(slots.page + key_scaleWord / 4u, group, lane), held);
   var zeros = vec4<f32>(0.0);
   if (key_hasZero) {
     let zero = select(vec4<f32>(0.0), key_channelParameters(slots.page + key_zeroWord / 4u, group, lane), held);
@@ -61,32 +55,42 @@ fn storeKeyParts(folded: Folded, factors: vec4<f32>, step: vec4<f32>, group: u32
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
 fn keyDots(slots: Slots, lane: u32) -> Rows {
   let own = lane * KEY_SETS / LANES;
-  let first = foldKeys(slots, 0u, lane, 0u);
-  var lanes = largestOfRows(first.rows);
-  for (var group = 1u; group < KEY_SETS; group += 1u) {
-    lanes = max(lanes, largestOfRows(foldKeys(slots, group, lane, 0u).rows));
-  }
-  let largest = largestOfLanes(lanes, lane);
-  let step = largest * (1.0 / LARGEST_SIGNED);
-  let factors = factorsOf(largest, LARGEST_SIGNED);
+  let a = foldKeys(slots, 0u, lane);
+  var step = vec4<f32>(0.0);
   var added: Pair;
   if (KEY_SETS == 1u) {
-    let sums = storeKeyParts(first, factors, step, 0u, lane);
+    let largest = largestOfLanes(largestOfRows(a.rows), lane);
+    step = largest * (1.0 / LARGEST_SIGNED);
+    let sums = storeKeyParts(a, factorsOf(largest, LARGEST_SIGNED), step, 0u, lane);
     added = sumsOfLanes(sums.first, sums.second, lane);
+  } else if (KEY_SETS == 2u) {
+    let b = foldKeys(slots, 1u, lane);
+    let largest = largestOfLanes(max(largestOfRows(a.rows), largestOfRows(b.rows)), lane);
+    step = largest * (1.0 / LARGEST_SIGNED);
+    let factors = factorsOf(largest, LARGEST_SIGNED);
+    let sumsA = storeKeyParts(a, factors, step, 0u, lane);
+    let sumsB = storeKeyParts(b, factors, step, 1u, lane);
+    added = Pair(
+      sumsByQuarter(sumsA.first, sumsA.first, sumsB.first, sumsB.first, lane),
+      sumsByQuarter(sumsA.second, sumsA.second, sumsB.second, sumsB.second, lane),
+    );
   } else {
-    let a = storeKeyParts(foldKeys(slots, 0u, lane, foldedAgain()), factors, step, 0u, lane);
-    let b = storeKeyParts(foldKeys(slots, 1u, lane, foldedAgain()), factors, step, 1u, lane);
-    if (KEY_SETS == 2u) {
-      added = Pair(
-        sumsByQuarter(a.first, a.first, b.first, b.first, lane), sumsByQuarter(a.second, a.second, b.second, b.second, lane),
-      );
-    } else {
-      let c = storeKeyParts(foldKeys(slots, 2u, lane, foldedAgain()), factors, step, 2u, lane);
-      let d = storeKeyParts(foldKeys(slots, 3u, lane, foldedAgain()), factors, step, 3u, lane);
-      added = Pair(
-        sumsByQuarter(a.first, b.first, c.first, d.first, lane), sumsByQuarter(a.second, b.second, c.second, d.second, lane),
-      );
-    }
+    let b = foldKeys(slots, 1u, lane);
+    let c = foldKeys(slots, 2u, lane);
+    let d = foldKeys(slots, 3u, lane);
+    let largest = largestOfLanes(
+      max(max(largestOfRows(a.rows), largestOfRows(b.rows)), max(largestOfRows(c.rows), largestOfRows(d.rows))), lane,
+    );
+    step = largest * (1.0 / LARGEST_SIGNED);
+    let factors = factorsOf(largest, LARGEST_SIGNED);
+    let sumsA = storeKeyParts(a, factors, step, 0u, lane);
+    let sumsB = storeKeyParts(b, factors, step, 1u, lane);
+    let sumsC = storeKeyParts(c, factors, step, 2u, lane);
+    let sumsD = storeKeyParts(d, factors, step, 3u, lane);
+    added = Pair(
+      sumsByQuarter(sumsA.first, sumsB.first, sumsC.first, sumsD.first, lane),
+      sumsByQuarter(sumsA.second, sumsB.second, sumsC.second, sumsD.second, lane),
+    );
   }
   if (lane == 0u) {
     key_step = step;

@@ -5,7 +5,9 @@ const LARGEST_SIGNED = select(32512.0, 127.0, PARTS == 1u);
 const LARGEST_UNSIGNED = select(65535.0, 255.0, PARTS == 1u);
 
 // Adding this rounds to an integer, half to even, and leaves it in the low bits.
-const ROUNDER = 12582912.0;
+const ROUNDER = 12582912.0f;
+// Four times its bits.
+const ROUNDERS = 0x2d000000u;
 
 struct Parts {
   high: vec4<u32>,
@@ -35,13 +37,19 @@ fn integersOf(rows: Rows, factors: vec4<f32>) -> Integers {
   );
 }
 
-// Sums of the four integers of each row.
+// Sums of the four integers of each row. Not by taking ROUNDER away in floating point: compilers cancel it.
 fn integerSums(integers: Integers) -> vec4<f32> {
-  let ones = vec4<f32>(1.0);
-  return vec4<f32>(
-    dot(bitcast<vec4<f32>>(integers.a) - ROUNDER, ones), dot(bitcast<vec4<f32>>(integers.b) - ROUNDER, ones),
-    dot(bitcast<vec4<f32>>(integers.c) - ROUNDER, ones), dot(bitcast<vec4<f32>>(integers.d) - ROUNDER, ones),
-  );
+  let sums = vec4<u32>(sumOf(integers.a), sumOf(integers.b), sumOf(integers.c), sumOf(integers.d));
+  return vec4<f32>(bitcast<vec4<i32>>(sums - vec4<u32>(ROUNDERS)));
+}
+
+fn sumOf(words: vec4<u32>) -> u32 {
+  return words.x + words.y + words.z + words.w;
+}
+
+// A difference of large numbers, kept from the compiler: some multiply out what comes after, and lose it.
+fn settled(value: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(value) ^ vec4<u32>(job.zero));
 }
 
 // Integers as words of signed bytes. The low part is signed: what it takes away is added to the high one.

@@ -13,7 +13,7 @@ struct ValueRun {
   lane: u32,
 }
 
-fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, vec4<f32>>, lane: u32) -> Rows {
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
   let largest = largestOfLanes(max(max(shares.a, shares.b), max(shares.c, shares.d)), lane);
   let bytes = unsignedParts(integersOf(transposed(shares), factorsOf(largest, LARGEST_UNSIGNED)));
   parts[SPARE_SET * SET + lane] = bytes.high;
@@ -35,7 +35,7 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, vec4<f32>>, la
 }
 
 // Everything is in the sums already.
-fn constantsOf(constants: vec4<f32>, lane: u32) -> vec4<f32> {
+fn constantsOf(constants: Rows, lane: u32) -> vec4<f32> {
   return vec4<f32>(0.0);
 }
 
