@@ -8,7 +8,7 @@ import { LowbitKvError, type Plan, planBytes } from '@lowbit-kv/core';
 import { openDevice } from '../../../packages/backend-webgpu/bench/device.js';
 import { DataSource, fillCache, raggedLengths } from './filled-cache.js';
 import { type Flags, type Precision, readFlags, type Shape } from './flags.js';
-import { DATA_KINDS, measureErrors } from './measure-errors.js';
+import { createErrorCase, DATA_KINDS, measureErrors } from './measure-errors.js';
 import { KV_HEADS, PLANS, type PlanEntry, planOf } from './plans.js';
 import { type ErrorRow, errorTable, type RefusedRow, type SpeedRow, speedTable } from './report.js';
 import { timeStep } from './time-step.js';
@@ -19,12 +19,6 @@ const MOST_LAYERS = 16;
 const ERROR_SEQUENCES = 2;
 
 const flags = readFlags(process.argv.slice(2));
-if (flags.swiftShader) {
-  const { swiftShaderGpu } = await import(
-    '../../../packages/backend-webgpu/test/support/swiftshader.js'
-  );
-  await swiftShaderGpu();
-}
 const { device, languageFeatures } = await openDevice();
 if (flags.speed && !device.features.has('timestamp-query'))
   throw new Error('no timestamp-query on this device: only --no-speed works');
@@ -35,12 +29,16 @@ const chosen = PLANS.filter(({ name, inTable }) =>
   flags.plans.length === 0 ? inTable : flags.plans.some((part) => name.includes(part)),
 );
 const source = new DataSource(device);
+const queryHeads = KV_HEADS * (flags.shapes[0] as Shape).group;
+const cases = flags.errors
+  ? DATA_KINDS.map((data) => createErrorCase(data, ERROR_SEQUENCES, flags.errorTokens, queryHeads))
+  : [];
 const speed: (SpeedRow | RefusedRow)[] = [];
 const errors: ErrorRow[] = [];
 for (const precision of flags.precisions) {
   const backend = webgpuBackend({ device, precision, wgslLanguageFeatures: languageFeatures });
   for (const entry of chosen) {
-    if (flags.errors) errors.push(...(await errorsOf(entry, backend, precision, flags)));
+    if (flags.errors) errors.push(...(await errorsOf(entry, backend, precision)));
     if (!flags.speed) continue;
     for (const shape of flags.shapes)
       speed.push(await speedOf(entry, backend, precision, shape, flags));
@@ -64,14 +62,11 @@ async function errorsOf(
   entry: PlanEntry,
   backend: WebGpuBackend,
   precision: Precision,
-  { shapes, errorTokens }: Flags,
 ): Promise<ErrorRow[]> {
-  const queryHeads = KV_HEADS * (shapes[0] as Shape).group;
-  const plan = await planOf(entry, 1, queryHeads);
-  const options = { sequences: ERROR_SEQUENCES, tokens: errorTokens, queryHeads };
   const rows: ErrorRow[] = [];
-  for (const data of DATA_KINDS) {
-    const measured = await measureErrors(plan, backend, data, options);
+  for (const errorCase of cases) {
+    const plan = await planOf(entry, 1, errorCase.queryHeads);
+    const measured = await measureErrors(plan, backend, errorCase);
     rows.push({ plan: entry.name, precision, ...measured });
   }
   return rows;

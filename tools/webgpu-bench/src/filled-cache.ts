@@ -66,7 +66,7 @@ export class DataSource {
 /** Sequence `i` is a little shorter than `tokens`, and ends inside a page. */
 export function raggedLengths(tokens: number, batch: number): number[] {
   return Array.from({ length: batch }, (_, i) => {
-    const shorter = Math.min(29 + 61 * i, Math.floor(tokens / 4) + i);
+    const shorter = Math.min(29 + 62 * i, Math.floor(tokens / 4) + i);
     return Math.max(1, tokens - shorter);
   });
 }

@@ -30,7 +30,6 @@ export interface Flags {
   readonly errors: boolean;
   readonly errorTokens: number;
   readonly out: string | undefined;
-  readonly swiftShader: boolean;
 }
 
 /** The table that the kernels are held to, without the rows of eight query tokens. */
@@ -59,7 +58,6 @@ export function readFlags(args: readonly string[]): Flags {
       'no-errors': { type: 'boolean', default: false },
       'error-tokens': { type: 'string', default: '1500' },
       out: { type: 'string' },
-      swiftshader: { type: 'boolean', default: false },
     },
   });
   const batches = counts('batch', values.batch ?? '');
@@ -86,7 +84,6 @@ export function readFlags(args: readonly string[]): Flags {
     errors: !values['no-errors'],
     errorTokens: number('error-tokens', values['error-tokens']),
     out: values.out,
-    swiftShader: values.swiftshader,
   };
 }
 

@@ -2,8 +2,14 @@
  * How far attention of a backend is from attention in float64 over the decoded bytes of its own cache, and how far that is
  * from attention over what was put in: the quantization noise.
  */
-import type { WebGpuBackend } from '@lowbit-kv/backend-webgpu';
-import { createCache, decodeF16, f16Tensor, f32Tensor, type Plan } from '@lowbit-kv/core';
+import {
+  type Backend,
+  createCache,
+  decodeF16,
+  f16Tensor,
+  f32Tensor,
+  type Plan,
+} from '@lowbit-kv/core';
 import { referenceAttention } from '@lowbit-kv/core/testing';
 import { drawnKeys, drawnQueries, drawnValues } from './drawn-data.js';
 import { raggedLengths } from './filled-cache.js';
@@ -24,95 +30,109 @@ export interface Errors {
   readonly shareOfNoise: number | null;
 }
 
-export interface ErrorOptions {
-  readonly sequences: number;
-  readonly tokens: number;
+/** Keys, values and one query of some sequences. */
+export interface ErrorCase {
+  readonly data: DataKind;
   readonly queryHeads: number;
+  readonly sequences: readonly CaseSequence[];
+}
+
+interface CaseSequence {
+  readonly length: number;
+  /** f16 `[length, kvHeads, headDim]`. */
+  readonly key: Uint16Array;
+  readonly value: Uint16Array;
+  /** `[queryHeads, headDim]`. */
+  readonly query: Float32Array;
+  /** Attention over them as they are. */
+  readonly original: Float64Array;
+}
+
+export function createErrorCase(
+  data: DataKind,
+  sequences: number,
+  tokens: number,
+  queryHeads: number,
+): ErrorCase {
+  const drawn = raggedLengths(tokens, sequences).map((length, i) => {
+    const shape = [length, KV_HEADS, HEAD_DIM];
+    const key = drawnKeys(shape, 101 + i, 'f16');
+    const value = drawnValues(shape, 201 + i, 'f16');
+    const query = drawnQueries([queryHeads, HEAD_DIM], 301 + i);
+    if (data === 'sinks') dominateBySinks({ key, value, query }, queryHeads);
+    const original = attention(decodeF16(key), decodeF16(value), query);
+    return { length, key, value, query, original };
+  });
+  return { data, queryHeads, sequences: drawn };
 }
 
 export async function measureErrors(
   plan: Plan,
-  backend: WebGpuBackend,
-  data: DataKind,
-  { sequences: batch, tokens, queryHeads }: ErrorOptions,
+  backend: Backend,
+  { data, queryHeads, sequences: drawn }: ErrorCase,
 ): Promise<Errors> {
-  const lengths = raggedLengths(tokens, batch);
-  const drawn = lengths.map((length, i) => drawSequence(length, queryHeads, i, data));
-  const capacity = { tokens: tokens * batch, sequences: batch };
+  const tokens = drawn.reduce((sum, { length }) => sum + length, 0);
+  const capacity = { tokens, sequences: drawn.length };
   const cache = await createCache(plan, backend, { capacity });
   try {
-    const sequences = lengths.map(() => cache.createSequence());
+    const sequences = drawn.map(() => cache.createSequence());
     for (const [i, sequence] of sequences.entries()) {
-      const { length, key, value } = drawn[i] as Drawn;
+      const { length, key, value } = drawn[i] as CaseSequence;
       const shape = [length, KV_HEADS, HEAD_DIM];
       const layer = { key: f16Tensor(key, shape), value: f16Tensor(value, shape) };
       await cache.append([{ sequence, tokens: length }], [layer]);
     }
-    const queries = new Float32Array(batch * queryHeads * HEAD_DIM);
-    for (const [i, { query }] of drawn.entries()) queries.set(query, i * query.length);
-    const query = f32Tensor(queries, [batch, queryHeads, HEAD_DIM]);
+    const elements = queryHeads * HEAD_DIM;
+    const queries = new Float32Array(drawn.length * elements);
+    for (const [i, { query }] of drawn.entries()) queries.set(query, i * elements);
+    const query = f32Tensor(queries, [drawn.length, queryHeads, HEAD_DIM]);
     const { output } = await cache.attend(0, query, sequences).read();
 
-    const rows: { error: number; noise: number }[] = [];
+    const heads: { error: number; noise: number }[] = [];
     for (const [i, sequence] of sequences.entries()) {
-      const { length, key, value, query: own } = drawn[i] as Drawn;
-      const attention = (keys: ArrayLike<number>, values: ArrayLike<number>) =>
-        referenceAttention({
-          keys,
-          values,
-          queries: own,
-          tokens: length,
-          queryTokens: 1,
-          queryHeads,
-          kvHeads: KV_HEADS,
-          keyDim: HEAD_DIM,
-          valueDim: HEAD_DIM,
-          scale: plan.layers[0]?.geometry.scale as number,
-        }).output;
-      const held = await cache.materialize(sequence, 0);
-      const decoded = attention(held.key.data, held.value.data);
-      const original = attention(decodeF16(key), decodeF16(value));
-      for (let head = 0; head < queryHeads; head++) {
-        const from = head * HEAD_DIM;
-        const part = (values: Float32Array | Float64Array, first = from) =>
-          values.subarray(first, first + HEAD_DIM);
-        const result = part(output.data as Float32Array, i * queryHeads * HEAD_DIM + from);
-        rows.push({
-          error: relative(result, part(decoded)),
-          noise: relative(part(decoded), part(original)),
-        });
+      const { query: own, original } = drawn[i] as CaseSequence;
+      const { key, value } = await cache.materialize(sequence, 0);
+      const decoded = attention(key.data, value.data, own);
+      const result = output.data.subarray(i * elements, (i + 1) * elements);
+      for (let first = 0; first < elements; first += HEAD_DIM) {
+        const [actual, expected, unquantized] = [result, decoded, original].map((rows) =>
+          rows.subarray(first, first + HEAD_DIM),
+        ) as [Float32Array, Float64Array, Float64Array];
+        heads.push({ error: relative(actual, expected), noise: relative(expected, unquantized) });
       }
     }
     const isQuantized = plan.layers.some(({ key, value }) => key.layout ?? value.layout);
     return {
       data,
-      error: Math.max(...rows.map(({ error }) => error)),
-      noise: rows.reduce((sum, { noise }) => sum + noise, 0) / rows.length,
-      shareOfNoise: isQuantized ? Math.max(...rows.map(({ error, noise }) => error / noise)) : null,
+      error: Math.max(...heads.map(({ error }) => error)),
+      noise: heads.reduce((sum, { noise }) => sum + noise, 0) / heads.length,
+      shareOfNoise: isQuantized
+        ? Math.max(...heads.map(({ error, noise }) => error / noise))
+        : null,
     };
   } finally {
     cache.dispose();
   }
 }
 
-interface Drawn {
-  readonly length: number;
-  readonly key: Uint16Array;
-  readonly value: Uint16Array;
-  /** `[queryHeads, headDim]`. */
-  readonly query: Float32Array;
-}
-
-function drawSequence(length: number, queryHeads: number, i: number, data: DataKind): Drawn {
-  const shape = [length, KV_HEADS, HEAD_DIM];
-  const drawn = {
-    length,
-    key: drawnKeys(shape, 101 + i, 'f16'),
-    value: drawnValues(shape, 201 + i, 'f16'),
-    query: drawnQueries([queryHeads, HEAD_DIM], 301 + i),
-  };
-  if (data === 'sinks') dominateBySinks(drawn, queryHeads);
-  return drawn;
+/** One query over all tokens, in float64: `[queryHeads, headDim]`. */
+function attention(
+  keys: ArrayLike<number>,
+  values: ArrayLike<number>,
+  queries: Float32Array,
+): Float64Array {
+  return referenceAttention({
+    keys,
+    values,
+    queries,
+    tokens: keys.length / (KV_HEADS * HEAD_DIM),
+    queryTokens: 1,
+    queryHeads: queries.length / HEAD_DIM,
+    kvHeads: KV_HEADS,
+    keyDim: HEAD_DIM,
+    valueDim: HEAD_DIM,
+    scale: 1 / Math.sqrt(HEAD_DIM),
+  }).output;
 }
 
 function relative(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
