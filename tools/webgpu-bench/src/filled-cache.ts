@@ -18,11 +18,11 @@ import { createRandom, type Random, shuffled } from './random.js';
 /** Rows of one step. */
 const STEP_ROWS = 4096;
 /** Rows that steps take theirs from. */
-const SOURCE_ROWS = 6144;
+const SOURCE_ROWS = 4608;
 const ROW_ELEMENTS = KV_HEADS * HEAD_DIM;
-/** Sequences with a tail that may be alive beside the filled ones while pages are shuffled. */
-const MORE_SEQUENCES = 16;
-const SHUFFLES = 40;
+/** Sequences that may be alive beside the filled ones while pages are shuffled; only tails need room for that. */
+const MORE_SEQUENCES = { tails: 64, plain: 1024 } as const;
+const SHUFFLES = 12;
 
 export interface FilledCache {
   readonly cache: Cache;
@@ -78,17 +78,18 @@ export async function fillCache(
   lengths: readonly number[],
 ): Promise<FilledCache> {
   const random = createRandom(lengths.length);
-  const hasTails = plan.classes.some(({ flush }) => flush > 0);
+  const more = plan.classes.some(({ flush }) => flush > 0) ? MORE_SEQUENCES.tails : 0;
   const cache = await createCache(plan, backend, {
     capacity: {
       // One more for the step that is timed.
       tokens: lengths.reduce((sum, length) => sum + length + 1, 0),
-      sequences: lengths.length + (hasTails ? MORE_SEQUENCES : 0),
+      sequences: lengths.length + more,
     },
     nonFinite: 'mask',
   });
   try {
-    shufflePages(cache, lengths, random);
+    const tokens = lengths.reduce((sum, length) => sum + length, 0);
+    shufflePages(cache, tokens / (more || MORE_SEQUENCES.plain), random);
     const sequences = lengths.map(() => cache.createSequence());
     const most = Math.floor(STEP_ROWS / lengths.length);
     for (;;) {
@@ -118,13 +119,11 @@ interface OpenStep {
 }
 
 /** Free pages change places: steps over many sequences are planned, which takes pages, and given up in another order. */
-function shufflePages(cache: Cache, lengths: readonly number[], random: Random): void {
-  const total = lengths.reduce((sum, length) => sum + length, 0);
-  const mean = Math.max(1, Math.floor(total / (lengths.length + MORE_SEQUENCES)));
+function shufflePages(cache: Cache, mean: number, random: Random): void {
   for (let round = 0; round < SHUFFLES; round++) {
     const steps: OpenStep[] = [];
     for (;;) {
-      const open = tryStep(cache, 1 + random(2 * mean));
+      const open = tryStep(cache, 1 + random(Math.ceil(2 * mean)));
       if (open === null) break;
       steps.push(open);
     }
