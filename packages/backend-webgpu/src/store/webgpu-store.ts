@@ -29,6 +29,7 @@ import { InputPool } from './input-pool.js';
 import { importKernels, type LayerKernels, planKernels } from './kernels.js';
 import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
+import { SegmentTables } from './segments.js';
 import { StepFaults } from './step-faults.js';
 import { TensorMemory } from './tensor-memory.js';
 
@@ -49,6 +50,7 @@ export class WebGpuStore implements BlockStore {
   readonly #faults: StepFaults;
   readonly #layers: Layer[];
   readonly #scratchBytes: number;
+  readonly #segments = new SegmentTables();
   /** Buffers of results that somebody may still use. */
   readonly #results = new Set<GPUBuffer>();
   /** What the work of each open step was submitted in. */
@@ -200,6 +202,7 @@ export class WebGpuStore implements BlockStore {
         output: output.bound,
         logSumExp: sums.bound,
         workgroups: WORKGROUPS,
+        segments: this.#segments,
       },
       job.sequences.filter((sequence) => sequence.queries > 0),
     );
