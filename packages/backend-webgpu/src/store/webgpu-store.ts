@@ -17,7 +17,7 @@ import {
   type TensorPlan,
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
-import { checkLimits } from '../device/limits.js';
+import { fittingParts } from '../device/limits.js';
 import type { Bound, Recording, Submission } from '../device/recorder.js';
 import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
 import { orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
@@ -25,7 +25,9 @@ import type { CodeOrder } from '../shaders/code-order.js';
 import { tensorNumbers } from '../shaders/tensor-numbers.js';
 import { appendTensor } from './append.js';
 import { attend, WORKGROUPS } from './attend.js';
+import { headsOfTensor, joinPages, splitPages } from './head-parts.js';
 import { InputPool } from './input-pool.js';
+import { JoinedHeads } from './joined-heads.js';
 import { importKernels, type LayerKernels, planKernels } from './kernels.js';
 import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
@@ -38,9 +40,19 @@ const SCRATCH_BYTES = 4 * 1024 * 1024;
 
 interface Layer {
   readonly plan: LayerPlan;
+  readonly order: CodeOrder;
+  /** All heads, unless their tensors are too large for one buffer. */
+  readonly parts: readonly LayerPart[];
+}
+
+/** Kv heads of a layer whose pages lie in the same buffers. */
+interface LayerPart {
+  /** Unique in the store. */
+  readonly number: number;
+  readonly firstHead: number;
+  readonly plan: LayerPlan;
   readonly key: TensorMemory;
   readonly value: TensorMemory;
-  readonly order: CodeOrder;
   readonly kernels: LayerKernels;
 }
 
@@ -80,15 +92,16 @@ export class WebGpuStore implements BlockStore {
   ): Promise<WebGpuStore> {
     const { device, pipelines } = context;
     context.check();
-    checkLimits(device, plan, options);
+    const split = fittingParts(device, plan, options);
     const [kernels, imports] = await Promise.all([
-      planKernels(pipelines, shaders, plan),
+      planKernels(pipelines, shaders, split.flat()),
       importKernels(pipelines),
     ]);
     context.check();
     const layers: Layer[] = [];
     device.pushErrorScope('validation');
     device.pushErrorScope('out-of-memory');
+    let number = 0;
     for (const [i, layer] of plan.layers.entries()) {
       const memory = (tensor: TensorPlan) =>
         new TensorMemory(
@@ -97,13 +110,15 @@ export class WebGpuStore implements BlockStore {
           options.pages[tensor.class] ?? { packed: 0, window: 0, statistics: 0 },
           tensorNumbers(tensor, tensor.tensor === 'key' ? layer.geometry.rotary : null).words,
         );
-      layers.push({
-        plan: layer,
-        key: memory(layer.key),
-        value: memory(layer.value),
-        order: orderOf(layer, shaders),
-        kernels: kernels[i] as LayerKernels,
-      });
+      const parts = (split[i] as LayerPlan[]).map((part, p) => ({
+        number,
+        firstHead: p * part.geometry.kvHeads,
+        plan: part,
+        key: memory(part.key),
+        value: memory(part.value),
+        kernels: kernels[number++] as LayerKernels,
+      }));
+      layers.push({ plan: layer, order: orderOf(layer, shaders), parts });
     }
     const [memory, validation] = await Promise.all([
       device.popErrorScope(),
@@ -111,7 +126,7 @@ export class WebGpuStore implements BlockStore {
     ]);
     const error = memory ?? validation;
     if (error !== null) {
-      for (const { key, value } of layers) {
+      for (const { key, value } of layers.flatMap(({ parts }) => parts)) {
         key.buffer.destroy();
         value.buffer.destroy();
       }
@@ -130,7 +145,9 @@ export class WebGpuStore implements BlockStore {
   }
 
   get allocatedBytes(): number {
-    return this.#layers.reduce((sum, { key, value }) => sum + key.pageBytes + value.pageBytes, 0);
+    return this.#layers
+      .flatMap(({ parts }) => parts)
+      .reduce((sum, { key, value }) => sum + key.pageBytes + value.pageBytes, 0);
   }
 
   append(job: AppendJob): void {
@@ -141,27 +158,34 @@ export class WebGpuStore implements BlockStore {
 
   #append(layer: Layer, job: AppendJob): void {
     const { recorder, scratch } = this.#context;
-    const input = this.#inputs.put(job.step, job.layer, job.key, job.value, {
-      layer: layer.plan.layer,
-      rows: job.rows,
-    });
-    for (const tensor of ['key', 'value'] as const) {
-      appendTensor(
-        {
-          recorder,
-          kernels: layer.kernels[tensor],
-          memory: layer[tensor],
-          order: layer.order,
-          scratch: scratch.atLeast(this.#scratchBytes),
-          inputs: input.buffer,
-          inputHalf: input[tensor],
-          fault: () =>
-            this.#faults.register(job.step, (head) =>
-              outlierCapacity(layer.plan[tensor], layer.plan.layer, head),
-            ),
-        },
-        job.work[tensor],
-      );
+    const { kvHeads } = layer.plan.geometry;
+    for (const part of layer.parts) {
+      const { number, firstHead, plan } = part;
+      const heads = (tensor: Tensor) => headsOfTensor(tensor, firstHead, plan.geometry.kvHeads);
+      const input = this.#inputs.put(job.step, number, heads(job.key), heads(job.value), {
+        layer: layer.plan.layer,
+        firstHead,
+        heads: kvHeads,
+        rows: job.rows,
+      });
+      for (const tensor of ['key', 'value'] as const) {
+        appendTensor(
+          {
+            recorder,
+            kernels: part.kernels[tensor],
+            memory: part[tensor],
+            order: layer.order,
+            scratch: scratch.atLeast(this.#scratchBytes),
+            inputs: input.buffer,
+            inputHalf: input[tensor],
+            fault: () =>
+              this.#faults.register(job.step, (head) =>
+                outlierCapacity(plan[tensor], layer.plan.layer, head),
+              ),
+          },
+          job.work[tensor],
+        );
+      }
     }
   }
 
@@ -183,30 +207,44 @@ export class WebGpuStore implements BlockStore {
     const queries = job.query.shape[0] as number;
     const output = this.#target(job.into?.output, [queries, queryHeads, valueHeadDim]);
     const sums = this.#target(job.into?.logSumExp, [queries, queryHeads]);
-    const inputs =
-      job.input === undefined
-        ? { buffer: nothing, key: 0, value: 0 }
-        : this.#inputs.get(job.step, job.layer);
-    const query = this.#inputs.queryInput(job.query);
-    attend(
-      {
-        plan: layer.plan,
-        recorder,
-        kernels: layer.kernels.attention,
-        key: layer.key,
-        value: layer.value,
-        inputs,
-        query,
-        prepared,
-        partials,
-        output: output.bound,
-        logSumExp: sums.bound,
-        workgroups: WORKGROUPS,
-        segments: this.#segments,
-      },
-      job.sequences.filter((sequence) => sequence.queries > 0),
-    );
-    query.done();
+    const group = queryHeads / layer.plan.geometry.kvHeads;
+    const joined =
+      layer.parts.length === 1
+        ? null
+        : new JoinedHeads(this.#context, this.#inputs, layer.parts.length, job.query.shape, [
+            valueHeadDim,
+            1,
+          ]);
+    for (const [i, part] of layer.parts.entries()) {
+      const inputs =
+        job.input === undefined
+          ? { buffer: nothing, key: 0, value: 0 }
+          : this.#inputs.get(job.step, part.number);
+      const heads = part.plan.geometry.queryHeads;
+      const query = this.#inputs.queryInput(
+        headsOfTensor(job.query, part.firstHead * group, heads),
+      );
+      attend(
+        {
+          plan: part.plan,
+          recorder,
+          kernels: part.kernels.attention,
+          key: part.key,
+          value: part.value,
+          inputs,
+          query,
+          prepared,
+          partials,
+          output: joined?.part(0, i) ?? output.bound,
+          logSumExp: joined?.part(1, i) ?? sums.bound,
+          workgroups: WORKGROUPS,
+          segments: this.#segments,
+        },
+        job.sequences.filter((sequence) => sequence.queries > 0),
+      );
+      query.done();
+    }
+    joined?.write([output, sums]);
     recorder.submit();
     if (job.logSumExp) return this.#result(submissions, output, sums);
     this.#release(sums);
@@ -242,32 +280,39 @@ export class WebGpuStore implements BlockStore {
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
     const layer = this.#layer(request.layer);
-    const memory = layer[request.tensor];
     this.#enter();
-    const ranges = request.pages.map((page) => ({
-      offset: memory.byteOf(request.kind, page),
-      size: memory.sizeOf(request.kind),
-    }));
-    const bytes = await this.#context.read(memory.buffer, ranges);
-    if (request.kind === 'packed' && layer.order === 'reduction')
-      for (const page of pagesOf(bytes, memory)) toCanonical(memory.plan, page);
-    return bytes;
+    const parts: Uint8Array[] = [];
+    for (const part of layer.parts) {
+      const memory = part[request.tensor];
+      const ranges = request.pages.map((page) => ({
+        offset: memory.byteOf(request.kind, page),
+        size: memory.sizeOf(request.kind),
+      }));
+      const bytes = await this.#context.read(memory.buffer, ranges);
+      if (request.kind === 'packed' && layer.order === 'reduction')
+        for (const page of pagesOf(bytes, memory)) toCanonical(memory.plan, page);
+      parts.push(bytes);
+    }
+    return joinPages(parts, ...partShape(layer, request));
   }
 
   async writePages(request: PageRequest, bytes: Uint8Array): Promise<void> {
     const layer = this.#layer(request.layer);
-    const memory = layer[request.tensor];
     this.#enter();
     this.#context.recorder.submit();
-    const size = memory.sizeOf(request.kind);
-    for (const [i, page] of request.pages.entries()) {
-      const part = bytes.slice(i * size, (i + 1) * size);
-      if (request.kind === 'packed' && layer.order === 'reduction') toReduction(memory.plan, part);
-      this.#context.device.queue.writeBuffer(
-        memory.buffer,
-        memory.byteOf(request.kind, page),
-        part,
-      );
+    const parts = splitPages(bytes, layer.parts.length, ...partShape(layer, request));
+    for (const [p, part] of layer.parts.entries()) {
+      const memory = part[request.tensor];
+      const size = memory.sizeOf(request.kind);
+      for (const [i, page] of request.pages.entries()) {
+        const own = (parts[p] as Uint8Array).slice(i * size, (i + 1) * size);
+        if (request.kind === 'packed' && layer.order === 'reduction') toReduction(memory.plan, own);
+        this.#context.device.queue.writeBuffer(
+          memory.buffer,
+          memory.byteOf(request.kind, page),
+          own,
+        );
+      }
     }
   }
 
@@ -278,7 +323,9 @@ export class WebGpuStore implements BlockStore {
     const layers = this.#layers.splice(0);
     this.#inputs.dispose();
     recorder.whenSubmitted(() => {
-      const pages = layers.flatMap(({ key, value }) => [key.buffer, value.buffer]);
+      const pages = layers
+        .flatMap(({ parts }) => parts)
+        .flatMap(({ key, value }) => [key.buffer, value.buffer]);
       for (const buffer of [...pages, ...this.#results]) {
         recorder.release(buffer);
         buffer.destroy();
@@ -334,7 +381,8 @@ export class WebGpuStore implements BlockStore {
         next: 'Give a tensor of its own for the output, and convert or copy it afterwards.',
       });
     }
-    return { shape, buffer, bound: { buffer, offset: byte }, offset: byte, tensor: into };
+    const bound = { buffer, offset: byte, size: elementsIn(shape) * 4 };
+    return { shape, buffer, bound, offset: byte, tensor: into };
   }
 
   /** Its buffer goes back to the pool, unless it is the caller's. */
@@ -411,6 +459,16 @@ interface Target {
   readonly offset: number;
   /** Set when the caller gave it. */
   readonly tensor: Tensor | undefined;
+}
+
+/** Bytes of a page of a part, and planes of a page: of statistics one for each transform that takes some. */
+function partShape(
+  { plan, parts: [first] }: Layer,
+  { tensor, kind }: PageRequest,
+): [number, number] {
+  const { heads, headDim, statisticsPageBytes } = plan[tensor];
+  const planes = kind === 'statistics' ? statisticsPageBytes / (heads * headDim * 2) : 1;
+  return [(first as LayerPart)[tensor].sizeOf(kind), planes];
 }
 
 /** Views of the packed pages in an array. */
