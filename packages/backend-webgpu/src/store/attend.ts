@@ -47,9 +47,16 @@ export interface QueryBlock {
   readonly length: number;
 }
 
-export function attend(context: AttendContext, sequences: readonly AttendSequence[]): void {
-  for (const round of rounds(context, sequences))
-    dispatchRound(context, placeRound(context, round));
+/** `parts`: of a layer, all with as many heads. They share tables, queries of their own are in place already. */
+export function attend(
+  parts: readonly AttendContext[],
+  sequences: readonly AttendSequence[],
+): void {
+  const [first] = parts as [AttendContext];
+  for (const round of rounds(first, sequences)) {
+    const placed = placeRound(first, round, parts.length);
+    for (const part of parts) dispatchRound(part, placed);
+  }
 }
 
 function* rounds(
@@ -104,7 +111,11 @@ export interface PlacedRound {
   readonly partials: GPUBuffer;
 }
 
-export function placeRound(context: AttendContext, round: readonly QueryBlock[]): PlacedRound {
+export function placeRound(
+  context: AttendContext,
+  round: readonly QueryBlock[],
+  parts = 1,
+): PlacedRound {
   const { plan, recorder, kernels } = context;
   const { queryHeads, kvHeads } = plan.geometry;
   const tables = roundTables(context, round);
@@ -118,7 +129,7 @@ export function placeRound(context: AttendContext, round: readonly QueryBlock[])
   const partials = context.partials.atLeast(tables.partialRows * kernels.partialWords * 4);
   const { sequences, segments, items, rows } = tables;
   const segmentWords = segments.reduce((sum, words) => sum + words.length, 0);
-  recorder.reserve(3, sequences.length + segmentWords + items.length + rows.length);
+  recorder.reserve(3 * parts, sequences.length + segmentWords + items.length + rows.length);
   const firstSequence = recorder.table(sequences);
   const firstSegment = firstSequence + sequences.length;
   for (const words of segments) recorder.table(words);

@@ -20,6 +20,13 @@ export interface StepInput {
   readonly value: number;
 }
 
+/** Queries where shaders can read them densely; `done` once the job is recorded. */
+export interface QueryInput {
+  readonly source: Bound;
+  readonly type: TensorType;
+  readonly done: () => void;
+}
+
 export interface ImportKernels {
   /** To f16, with a flag for what f16 cannot hold. */
   readonly half: Kernel;
@@ -94,12 +101,7 @@ export class InputPool {
     return input;
   }
 
-  /** Queries where shaders can read them densely; `done` once the job is recorded. */
-  queryInput(query: Tensor): {
-    readonly source: Bound;
-    readonly type: TensorType;
-    readonly done: () => void;
-  } {
+  queryInput(query: Tensor): QueryInput {
     const { inputs, recorder, device } = this.#context;
     if (!isHostTensor(query)) {
       const layout = layoutOf(query);

@@ -26,7 +26,7 @@ import { tensorNumbers } from '../shaders/tensor-numbers.js';
 import { appendTensor } from './append.js';
 import { attend, WORKGROUPS } from './attend.js';
 import { headsOfTensor, joinPages, splitPages } from './head-parts.js';
-import { InputPool } from './input-pool.js';
+import { InputPool, type QueryInput } from './input-pool.js';
 import { JoinedHeads } from './joined-heads.js';
 import { importKernels, type LayerKernels, planKernels } from './kernels.js';
 import { outlierCapacity } from './outlier-capacity.js';
@@ -204,9 +204,9 @@ export class WebGpuStore implements BlockStore {
   #attend(layer: Layer, job: AttendJob, submissions: Set<Submission>): AttentionResult {
     const { recorder, nothing, prepared, partials } = this.#context;
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
-    const queries = job.query.shape[0] as number;
-    const output = this.#target(job.into?.output, [queries, queryHeads, valueHeadDim]);
-    const sums = this.#target(job.into?.logSumExp, [queries, queryHeads]);
+    const [rows = 0] = job.query.shape;
+    const output = this.#target(job.into?.output, [rows, queryHeads, valueHeadDim]);
+    const sums = this.#target(job.into?.logSumExp, [rows, queryHeads]);
     const group = queryHeads / layer.plan.geometry.kvHeads;
     const joined =
       layer.parts.length === 1
@@ -215,35 +215,33 @@ export class WebGpuStore implements BlockStore {
             valueHeadDim,
             1,
           ]);
-    for (const [i, part] of layer.parts.entries()) {
-      const inputs =
-        job.input === undefined
-          ? { buffer: nothing, key: 0, value: 0 }
-          : this.#inputs.get(job.step, part.number);
-      const heads = part.plan.geometry.queryHeads;
-      const query = this.#inputs.queryInput(
-        headsOfTensor(job.query, part.firstHead * group, heads),
-      );
-      attend(
-        {
-          plan: part.plan,
-          recorder,
-          kernels: part.kernels.attention,
-          key: part.key,
-          value: part.value,
-          inputs,
-          query,
-          prepared,
-          partials,
-          output: joined?.part(0, i) ?? output.bound,
-          logSumExp: joined?.part(1, i) ?? sums.bound,
-          workgroups: WORKGROUPS,
-          segments: this.#segments,
-        },
-        job.sequences.filter((sequence) => sequence.queries > 0),
-      );
-      query.done();
-    }
+    const queries = layer.parts.map(({ firstHead, plan: { geometry } }) =>
+      this.#inputs.queryInput(
+        headsOfTensor(job.query, firstHead * group, geometry.kvHeads * group),
+      ),
+    );
+    attend(
+      layer.parts.map((part, i) => ({
+        plan: part.plan,
+        recorder,
+        kernels: part.kernels.attention,
+        key: part.key,
+        value: part.value,
+        inputs:
+          job.input === undefined
+            ? { buffer: nothing, key: 0, value: 0 }
+            : this.#inputs.get(job.step, part.number),
+        query: queries[i] as QueryInput,
+        prepared,
+        partials,
+        output: joined?.part(0, i) ?? output.bound,
+        logSumExp: joined?.part(1, i) ?? sums.bound,
+        workgroups: WORKGROUPS,
+        segments: this.#segments,
+      })),
+      job.sequences.filter((sequence) => sequence.queries > 0),
+    );
+    for (const query of queries) query.done();
     joined?.write([output, sums]);
     recorder.submit();
     if (job.logSumExp) return this.#result(submissions, output, sums);
