@@ -8,53 +8,31 @@ import {
   type BlockStore,
   f32Tensor,
   type HostTensor,
-  type LayerPlan,
   LowbitKvError,
   type PageRequest,
   type Plan,
   type StoreOptions,
   type Tensor,
-  type TensorPlan,
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
-import { fittingParts } from '../device/limits.js';
 import type { Bound, Recording, Submission } from '../device/recorder.js';
 import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
-import { orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
-import type { CodeOrder } from '../shaders/code-order.js';
-import { tensorNumbers } from '../shaders/tensor-numbers.js';
+import type { ShaderOptions } from '../shaders/attention-programs.js';
 import { appendTensor } from './append.js';
 import { attend, WORKGROUPS } from './attend.js';
 import { headsOfTensor, joinPages, splitPages } from './head-parts.js';
 import { InputPool, type QueryInput } from './input-pool.js';
 import { JoinedHeads } from './joined-heads.js';
-import { importKernels, type LayerKernels, planKernels } from './kernels.js';
+import { importKernels } from './kernels.js';
+import { createLayers, type Layer, pageBuffers, partShape } from './layers.js';
 import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
 import { SegmentTables } from './segments.js';
 import { StepFaults } from './step-faults.js';
-import { TensorMemory } from './tensor-memory.js';
+import type { TensorMemory } from './tensor-memory.js';
 
 /** Scratch that packing goes through, unless one block needs more. */
 const SCRATCH_BYTES = 4 * 1024 * 1024;
-
-interface Layer {
-  readonly plan: LayerPlan;
-  readonly order: CodeOrder;
-  /** All heads, unless their tensors are too large for one buffer. */
-  readonly parts: readonly LayerPart[];
-}
-
-/** Kv heads of a layer whose pages lie in the same buffers. */
-interface LayerPart {
-  /** Unique in the store. */
-  readonly number: number;
-  readonly firstHead: number;
-  readonly plan: LayerPlan;
-  readonly key: TensorMemory;
-  readonly value: TensorMemory;
-  readonly kernels: LayerKernels;
-}
 
 export class WebGpuStore implements BlockStore {
   readonly #context: GpuContext;
@@ -90,56 +68,9 @@ export class WebGpuStore implements BlockStore {
     plan: Plan,
     options: StoreOptions,
   ): Promise<WebGpuStore> {
-    const { device, pipelines } = context;
     context.check();
-    const split = fittingParts(device, plan, options);
-    const [kernels, imports] = await Promise.all([
-      planKernels(pipelines, shaders, split.flat()),
-      importKernels(pipelines),
-    ]);
-    context.check();
-    const layers: Layer[] = [];
-    device.pushErrorScope('validation');
-    device.pushErrorScope('out-of-memory');
-    let number = 0;
-    for (const [i, layer] of plan.layers.entries()) {
-      const memory = (tensor: TensorPlan) =>
-        new TensorMemory(
-          device,
-          tensor,
-          options.pages[tensor.class] ?? { packed: 0, window: 0, statistics: 0 },
-          tensorNumbers(tensor, tensor.tensor === 'key' ? layer.geometry.rotary : null).words,
-        );
-      const parts = (split[i] as LayerPlan[]).map((part, p) => ({
-        number,
-        firstHead: p * part.geometry.kvHeads,
-        plan: part,
-        key: memory(part.key),
-        value: memory(part.value),
-        kernels: kernels[number++] as LayerKernels,
-      }));
-      layers.push({ plan: layer, order: orderOf(layer, shaders), parts });
-    }
-    const [memory, validation] = await Promise.all([
-      device.popErrorScope(),
-      device.popErrorScope(),
-    ]);
-    const error = memory ?? validation;
-    if (error !== null) {
-      for (const { key, value } of layers.flatMap(({ parts }) => parts)) {
-        key.buffer.destroy();
-        value.buffer.destroy();
-      }
-      throw new LowbitKvError('BACKEND_FAILED', {
-        message:
-          memory === null
-            ? 'the GPU refused the pages of the cache'
-            : 'the GPU has too little memory for the pages of the cache',
-        value: error.message,
-        valid: 'a capacity whose pages fit beside everything else on the GPU',
-        next: 'Create the cache with a smaller capacity, or free other buffers first.',
-      });
-    }
+    const imports = await importKernels(context.pipelines);
+    const layers = await createLayers(context, shaders, plan, options);
     const inputs = new InputPool(context, imports, options.nonFinite);
     return new WebGpuStore(context, layers, inputs, scratchBytes(plan));
   }
@@ -321,10 +252,7 @@ export class WebGpuStore implements BlockStore {
     const layers = this.#layers.splice(0);
     this.#inputs.dispose();
     recorder.whenSubmitted(() => {
-      const pages = layers
-        .flatMap(({ parts }) => parts)
-        .flatMap(({ key, value }) => [key.buffer, value.buffer]);
-      for (const buffer of [...pages, ...this.#results]) {
+      for (const buffer of [...pageBuffers(layers), ...this.#results]) {
         recorder.release(buffer);
         buffer.destroy();
       }
@@ -457,16 +385,6 @@ interface Target {
   readonly offset: number;
   /** Set when the caller gave it. */
   readonly tensor: Tensor | undefined;
-}
-
-/** Bytes of a page of a part, and planes of a page: of statistics one for each transform that takes some. */
-function partShape(
-  { plan, parts: [first] }: Layer,
-  { tensor, kind }: PageRequest,
-): [number, number] {
-  const { heads, headDim, statisticsPageBytes } = plan[tensor];
-  const planes = kind === 'statistics' ? statisticsPageBytes / (heads * headDim * 2) : 1;
-  return [(first as LayerPart)[tensor].sizeOf(kind), planes];
 }
 
 /** Views of the packed pages in an array. */
