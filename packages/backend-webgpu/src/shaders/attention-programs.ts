@@ -5,6 +5,7 @@ import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
+import { halfAttention, staysHalf } from './half-programs.js';
 import { functionText, type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
@@ -93,7 +94,9 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
+      : staysHalf(layer)
+        ? halfAttention(layer, constants, options)
+        : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
           'job',
           'numbers',
           'parameters',
