@@ -24,12 +24,14 @@ export function halfAttention(
   constants: Constants,
   { subgroupsOf32 }: { readonly subgroupsOf32: boolean },
 ): string {
-  const lanes = { key: lanesOf(key), value: lanesOf(value) };
+  const most = Math.max(lanesOf(key), lanesOf(value));
+  // A page of a window has 32 tokens.
+  const tile = Math.min(32, (LOADS * LANES) / most);
   const own = {
-    key_lanes: lanes.key,
-    value_lanes: lanes.value,
-    // A page of a window has 32 tokens.
-    TILE: Math.min(32, (LOADS * LANES) / Math.max(lanes.key, lanes.value)),
+    TILE: tile,
+    // A load reads no more tokens than a tile has.
+    key_lanes: Math.max(lanesOf(key), LANES / tile),
+    value_lanes: Math.max(lanesOf(value), LANES / tile),
   };
   return composeShader(
     { ...constants, ...own },
@@ -46,7 +48,7 @@ export function halfAttention(
   );
 }
 
-/** Lanes that share a token. */
+/** Lanes that a token needs: a power of two. */
 function lanesOf({ headDim }: TensorPlan): number {
   return 2 ** Math.ceil(Math.log2(headDim / CHUNK));
 }
