@@ -1,15 +1,15 @@
 /**
  * Attention of layers whose keys and values both stay f16, attention-half.wgsl.
  */
-import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
+import type { LayerPlan } from '@lowbit-kv/core';
 import { type Constants, composeShader } from './compose.js';
 
 const LANES = 32;
 /** Channels of one load of a lane. */
 const CHUNK = 8;
 const LONGEST_HEAD = LANES * CHUNK;
-/** Loads of a lane, of the wider tensor, that are on their way at once. */
-const LOADS = 8;
+/** Lanes that share a token at least: sums over them end in as many parts as there are loads. */
+const FEWEST_LANES = 8;
 
 /** Whether the kernel is written for a layer. */
 export function staysHalf({ key, value }: LayerPlan): boolean {
@@ -24,17 +24,8 @@ export function halfAttention(
   constants: Constants,
   { subgroupsOf32 }: { readonly subgroupsOf32: boolean },
 ): string {
-  const most = Math.max(lanesOf(key), lanesOf(value));
-  // A page of a window has 32 tokens.
-  const tile = Math.min(32, (LOADS * LANES) / most);
-  const own = {
-    TILE: tile,
-    // A load reads no more tokens than a tile has.
-    key_lanes: Math.max(lanesOf(key), LANES / tile),
-    value_lanes: Math.max(lanesOf(value), LANES / tile),
-  };
   return composeShader(
-    { ...constants, ...own },
+    { ...constants, TOKEN_LANES: tokenLanes(Math.max(key.headDim, value.headDim)) },
     [
       'job',
       'attention-work',
@@ -48,7 +39,7 @@ export function halfAttention(
   );
 }
 
-/** Lanes that a token needs: a power of two. */
-function lanesOf({ headDim }: TensorPlan): number {
-  return 2 ** Math.ceil(Math.log2(headDim / CHUNK));
+/** Lanes that share a token: a power of two. */
+function tokenLanes(headDim: number): number {
+  return Math.max(FEWEST_LANES, 2 ** Math.ceil(Math.log2(headDim / CHUNK)));
 }

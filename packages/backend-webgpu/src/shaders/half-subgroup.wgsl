@@ -1,31 +1,35 @@
 // Reductions of attention-half.wgsl where the workgroup is one subgroup of 32.
 
+// Lanes that get the same sum.
+const SHARERS = TOKEN_LANES / LOADS;
+
 // The token of the tile whose logits this lane gets, as `sumsOfTokens` leaves them: the bits of a load number are the upper
 // bits of the lane among those that share a token.
 fn tokenOf(lane: u32) -> u32 {
-  return lane % key_lanes / (key_lanes / key_loads) * key_rows + lane / key_lanes;
+  return lane % TOKEN_LANES / SHARERS * LOAD_TOKENS + lane / TOKEN_LANES;
 }
 
 // Several lanes have the same token; one of them holds it.
 fn isHolder(lane: u32) -> bool {
-  return lane % (key_lanes / key_loads) == 0u;
+  return lane % SHARERS == 0u;
 }
 
-// Parts of dot products, added up over the lanes that share a token. Each step halves what a lane has.
-fn sumsOfTokens(dots: array<vec4<f32>, key_loads>, lane: u32) -> vec4<f32> {
-  var held = dots;
-  for (var i = 0u; i < key_loads / 2u; i += 1u) {
-    held[i] = folded(held[i], held[i + key_loads / 2u], key_lanes / 2u, lane);
+// Parts of dot products by load, added up over the lanes that share a token. Each step halves what a lane has.
+fn sumsOfTokens(dots: Rows, lane: u32) -> vec4<f32> {
+  const half = TOKEN_LANES / 2u;
+  const quarter = TOKEN_LANES / 4u;
+  let first = folded(dots.a, dots.e, half, lane);
+  let second = folded(dots.b, dots.f, half, lane);
+  let third = folded(dots.c, dots.g, half, lane);
+  let fourth = folded(dots.d, dots.h, half, lane);
+  let even = folded(first, third, quarter, lane);
+  let odd = folded(second, fourth, quarter, lane);
+  var sum = folded(even, odd, SHARERS, lane);
+  if (SHARERS > 2u) {
+    sum += subgroupShuffleXor(sum, 2u);
   }
-  for (var i = 0u; i < key_loads / 4u; i += 1u) {
-    held[i] = folded(held[i], held[i + key_loads / 4u], key_lanes / 4u, lane);
-  }
-  for (var i = 0u; i < key_loads / 8u; i += 1u) {
-    held[i] = folded(held[i], held[i + key_loads / 8u], key_lanes / 8u, lane);
-  }
-  var sum = held[0];
-  for (var stride = key_lanes / key_loads / 2u; stride > 0u; stride /= 2u) {
-    sum += subgroupShuffleXor(sum, stride);
+  if (SHARERS > 1u) {
+    sum += subgroupShuffleXor(sum, 1u);
   }
   return sum;
 }
@@ -48,8 +52,11 @@ fn raisedMaximum(maximum: vec4<f32>, logits: vec4<f32>, lane: u32) -> vec4<f32> 
 // Added up over the lanes that have the same chunk.
 fn sumOfChunks(value: vec4<f32>, lane: u32) -> vec4<f32> {
   var sum = value;
-  for (var stride = LANES / 2u; stride >= value_lanes; stride /= 2u) {
-    sum += subgroupShuffleXor(sum, stride);
+  if (TOKEN_LANES <= 16u) {
+    sum += subgroupShuffleXor(sum, 16u);
+  }
+  if (TOKEN_LANES <= 8u) {
+    sum += subgroupShuffleXor(sum, 8u);
   }
   return sum;
 }

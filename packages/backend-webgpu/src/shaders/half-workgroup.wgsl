@@ -1,7 +1,7 @@
 // Reductions of attention-half.wgsl through workgroup memory, which any device has.
 
 // Parts of dot products by load and lane.
-var<workgroup> lane_dots: array<vec4<f32>, key_loads * LANES>;
+var<workgroup> lane_dots: array<vec4<f32>, LOADS * LANES>;
 
 // The token of the tile whose logits this lane gets.
 fn tokenOf(lane: u32) -> u32 {
@@ -12,16 +12,21 @@ fn isHolder(lane: u32) -> bool {
   return lane < TILE;
 }
 
-// Parts of dot products, added up over the lanes that share a token.
-fn sumsOfTokens(dots: array<vec4<f32>, key_loads>, lane: u32) -> vec4<f32> {
-  for (var i = 0u; i < key_loads; i += 1u) {
-    lane_dots[i * LANES + lane] = dots[i];
-  }
+// Parts of dot products by load, added up over the lanes that share a token.
+fn sumsOfTokens(dots: Rows, lane: u32) -> vec4<f32> {
+  lane_dots[lane] = dots.a;
+  lane_dots[lane + LANES] = dots.b;
+  lane_dots[lane + 2u * LANES] = dots.c;
+  lane_dots[lane + 3u * LANES] = dots.d;
+  lane_dots[lane + 4u * LANES] = dots.e;
+  lane_dots[lane + 5u * LANES] = dots.f;
+  lane_dots[lane + 6u * LANES] = dots.g;
+  lane_dots[lane + 7u * LANES] = dots.h;
   workgroupBarrier();
   var sum = vec4<f32>(0.0);
-  for (var i = 0u; i < key_lanes; i += 1u) {
+  for (var i = 0u; i < TOKEN_LANES; i += 1u) {
     // Lanes begin at different places: they meet different banks.
-    sum += lane_dots[tokenOf(lane) * key_lanes + (i + lane) % key_lanes];
+    sum += lane_dots[tokenOf(lane) * TOKEN_LANES + (i + lane) % TOKEN_LANES];
   }
   return sum;
 }
@@ -37,7 +42,7 @@ fn sumOfChunks(value: vec4<f32>, lane: u32) -> vec4<f32> {
   lane_dots[lane] = value;
   workgroupBarrier();
   var sum = vec4<f32>(0.0);
-  for (var i = lane % value_lanes; i < LANES; i += value_lanes) {
+  for (var i = lane % TOKEN_LANES; i < LANES; i += TOKEN_LANES) {
     sum += lane_dots[i];
   }
   return sum;
