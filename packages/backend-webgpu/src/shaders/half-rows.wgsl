@@ -2,6 +2,8 @@
 // values.
 
 const tensor_chunks = tensor_headDim / CHUNK;
+// From one token of the input to the next.
+const tensor_inputStep = tensor_heads * tensor_chunks;
 
 // Where the chunk of the lane begins in the row of a token. `page`: first half of a window page or of the input.
 fn tensor_at(source: u32, page: u32, slot: u32, head: u32, lane: u32) -> u32 {
@@ -34,15 +36,14 @@ fn tensor_load(source: u32, page: u32, slot: u32, last: u32, head: u32, lane: u3
       tensor_memory[at + min(token + 7u * LOAD_TOKENS, last) * tensor_chunks],
     );
   }
-  const step = tensor_heads * tensor_chunks;
   return Words(
-    inputs[at + min(token, last) * step],
-    inputs[at + min(token + LOAD_TOKENS, last) * step],
-    inputs[at + min(token + 2u * LOAD_TOKENS, last) * step],
-    inputs[at + min(token + 3u * LOAD_TOKENS, last) * step],
-    inputs[at + min(token + 4u * LOAD_TOKENS, last) * step],
-    inputs[at + min(token + 5u * LOAD_TOKENS, last) * step],
-    inputs[at + min(token + 6u * LOAD_TOKENS, last) * step],
-    inputs[at + min(token + 7u * LOAD_TOKENS, last) * step],
+    inputs[at + min(token, last) * tensor_inputStep],
+    inputs[at + min(token + LOAD_TOKENS, last) * tensor_inputStep],
+    inputs[at + min(token + 2u * LOAD_TOKENS, last) * tensor_inputStep],
+    inputs[at + min(token + 3u * LOAD_TOKENS, last) * tensor_inputStep],
+    inputs[at + min(token + 4u * LOAD_TOKENS, last) * tensor_inputStep],
+    inputs[at + min(token + 5u * LOAD_TOKENS, last) * tensor_inputStep],
+    inputs[at + min(token + 6u * LOAD_TOKENS, last) * tensor_inputStep],
+    inputs[at + min(token + 7u * LOAD_TOKENS, last) * tensor_inputStep],
   );
 }

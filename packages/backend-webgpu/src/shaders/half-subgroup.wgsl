@@ -16,14 +16,12 @@ fn isHolder(lane: u32) -> bool {
 
 // Parts of dot products by load, added up over the lanes that share a token. Each step halves what a lane has.
 fn sumsOfTokens(dots: Rows, lane: u32) -> vec4<f32> {
-  const half = TOKEN_LANES / 2u;
-  const quarter = TOKEN_LANES / 4u;
-  let first = folded(dots.a, dots.e, half, lane);
-  let second = folded(dots.b, dots.f, half, lane);
-  let third = folded(dots.c, dots.g, half, lane);
-  let fourth = folded(dots.d, dots.h, half, lane);
-  let even = folded(first, third, quarter, lane);
-  let odd = folded(second, fourth, quarter, lane);
+  let first = folded(dots.a, dots.e, TOKEN_LANES / 2u, lane);
+  let second = folded(dots.b, dots.f, TOKEN_LANES / 2u, lane);
+  let third = folded(dots.c, dots.g, TOKEN_LANES / 2u, lane);
+  let fourth = folded(dots.d, dots.h, TOKEN_LANES / 2u, lane);
+  let even = folded(first, third, TOKEN_LANES / 4u, lane);
+  let odd = folded(second, fourth, TOKEN_LANES / 4u, lane);
   var sum = folded(even, odd, SHARERS, lane);
   if (SHARERS > 2u) {
     sum += subgroupShuffleXor(sum, 2u);
