@@ -33,18 +33,18 @@ const UNEQUAL = 'keys 192, values 128';
 const FAULTS: Readonly<Record<string, Fault>> = {
   'swapped heads of keys': {
     plan: UNEQUAL,
-    from: '(head * WINDOW_TOKENS + slot + start) * key_chunks',
-    to: '((head ^ 1u) * WINDOW_TOKENS + slot + start) * key_chunks',
+    from: 'let at = key_at(source, page, slot, head, lane)',
+    to: 'let at = key_at(source, page, slot, head ^ 1u, lane)',
   },
   'swapped heads of values': {
     plan: UNEQUAL,
-    from: '(head * WINDOW_TOKENS + slot + start) * value_chunks',
-    to: '((head ^ 1u) * WINDOW_TOKENS + slot + start) * value_chunks',
+    from: 'let at = value_at(source, page, slot, head, lane)',
+    to: 'let at = value_at(source, page, slot, head ^ 1u, lane)',
   },
   'swapped heads of keys in the input': {
     plan: GROUPED,
-    from: '((slot + start) * key_heads + head)',
-    to: '((slot + start) * key_heads + (head ^ 1u))',
+    from: 'slot * key_heads + head,',
+    to: 'slot * key_heads + (head ^ 1u),',
   },
   'a sliding window one longer': {
     plan: SLIDING,
@@ -68,8 +68,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   'weights of the last tile': {
     plan: UNEQUAL,
-    from: 'weights[buffer + i',
-    to: 'weights[TILE - buffer + i',
+    from: 'let own = buffer',
+    to: 'let own = TILE - buffer',
   },
   'sums that keep an old maximum': { plan: UNEQUAL, from: 'sum *= rescale;', to: '' },
   'a token too few to a head': {
