@@ -3,7 +3,7 @@
 //
 // A row of a token is read in chunks of 8 channels, a chunk to a lane: neighbours read what lies side by side. Keys meet the
 // chunk of the query that their lane keeps, and parts of dot products are added up over the lanes of a token; values are added
-// up in the lane that reads them. Loads run ahead: values of a tile while its keys are met, keys of the next tile after that.
+// up in the lane that reads them. Once the keys of a tile have been met, its values and the keys of the next are on their way.
 // Nothing that stays in registers is indexed by what a compiler may not know. docs/kernels-webgpu.md.
 
 const LANES = 32u;
@@ -90,8 +90,6 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     let start = walk.start;
     let count = min(TILE, segment.count - start);
     let first = segment.position + start;
-    let values = valuesAt(segment, start, head, lane);
-
     let dots = Rows(
       dotsOf(keys.a, query),
       dotsOf(keys.b, query),
@@ -106,6 +104,8 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     more = seek(&walk, work, end);
     // After the last tile its keys are loaded again, for nothing.
     keys = keysAt(walk.segment, walk.start, head, lane);
+
+    let values = valuesAt(segment, start, head, lane);
 
     let token = tokenOf(lane);
     var logits = capped(sumsOfTokens(dots, lane));

@@ -97,16 +97,16 @@ export function attentionPrograms(
       : staysHalf(layer)
         ? halfAttention(layer, constants, options)
         : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
-          'job',
-          'numbers',
-          'parameters',
-          'attention-work',
-          'attention',
-          ...stagedPieces(layer),
-          ...logitPieces(layer, numbers.key),
-          ...elementPieces(key),
-          ...elementPieces(value),
-        ]);
+            'job',
+            'numbers',
+            'parameters',
+            'attention-work',
+            'attention',
+            ...stagedPieces(layer),
+            ...logitPieces(layer, numbers.key),
+            ...elementPieces(key),
+            ...elementPieces(value),
+          ]);
   return {
     query: program(
       'prepareQuery',

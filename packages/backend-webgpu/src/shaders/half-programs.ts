@@ -14,8 +14,7 @@ const FEWEST_LANES = 8;
 /** Whether the kernel is written for a layer. */
 export function staysHalf({ key, value }: LayerPlan): boolean {
   return [key, value].every(
-    ({ scheme, headDim }) =>
-      scheme.bits === 16 && headDim % CHUNK === 0 && headDim <= LONGEST_HEAD,
+    ({ scheme, headDim }) => scheme.bits === 16 && headDim % CHUNK === 0 && headDim <= LONGEST_HEAD,
   );
 }
 

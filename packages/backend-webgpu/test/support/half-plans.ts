@@ -5,8 +5,8 @@
 import { createPlan, type Geometry, type Plan } from '@lowbit-kv/core';
 import { createTwin } from '@lowbit-kv/core/contract';
 import { inlineScheme } from '@lowbit-kv/core/testing';
-import { type WebGpuBackendOptions, webgpuBackend } from '../../src/index.js';
-import { F32_ATTENTION, HALF_ATTENTION } from './tolerances.js';
+import { webgpuBackend } from '../../src/index.js';
+import { F32_ATTENTION } from './tolerances.js';
 
 type Shape = Omit<Geometry, 'layers'> & { readonly packing?: 'after-attention' };
 
@@ -39,20 +39,15 @@ export type HalfPlan = keyof typeof SHAPES;
 export const HALF_PLANS = Object.keys(SHAPES) as HalfPlan[];
 
 export function halfPlan(name: HalfPlan): Plan {
-  const { packing = 'before-attention', ...geometry }: Shape = SHAPES[name];
+  const { packing, ...geometry }: Shape = SHAPES[name];
   const f16 = { bits: 16 } as const;
-  return createPlan(inlineScheme({ key: f16, value: f16, packing }), { layers: 1, ...geometry });
+  const parts = { key: f16, value: f16, ...(packing && { packing }) };
+  return createPlan(inlineScheme(parts), { layers: 1, ...geometry });
 }
 
-export async function runHalfPlan(
-  device: GPUDevice,
-  name: HalfPlan,
-  precision: NonNullable<WebGpuBackendOptions['precision']> = 'exact',
-): Promise<void> {
-  const backend = webgpuBackend({ device, precision });
-  const twin = await createTwin(halfPlan(name), backend, {
-    tolerances: precision === 'exact' ? F32_ATTENTION : HALF_ATTENTION,
-  });
+export async function runHalfPlan(device: GPUDevice, name: HalfPlan): Promise<void> {
+  const backend = webgpuBackend({ device });
+  const twin = await createTwin(halfPlan(name), backend, { tolerances: F32_ATTENTION });
   try {
     const [long, short] = [twin.createPair(), twin.createPair()];
     await twin.grow(long, 290);
