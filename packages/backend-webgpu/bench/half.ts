@@ -131,7 +131,8 @@ function open(lengths: readonly number[]): Bench {
 
 /** Microseconds of attention and merge: the median of passes that follow a warm one in the same encoder. */
 async function time(bench: Bench, made: AttentionKernels, workgroups: number): Promise<number> {
-  const context = { ...bench.context, kernels: made, workgroups };
+  const exactly = { ...made, fewestWorkgroups: workgroups };
+  const context = { ...bench.context, kernels: exactly, workgroups };
   const { recorder } = context;
   const round = bench.sequences.map((sequence) => ({ sequence, ...sequence }));
   const tokens = bench.sequences.reduce((sum, { length }) => sum + length, 0);

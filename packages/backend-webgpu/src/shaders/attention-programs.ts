@@ -5,7 +5,7 @@ import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
-import { halfAttention, staysHalf } from './half-programs.js';
+import { HALF_WORKGROUPS, halfAttention, staysHalf } from './half-programs.js';
 import { functionText, type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
@@ -33,6 +33,8 @@ export interface AttentionPrograms {
   /** f32 words of one query in the query buffer. */
   readonly queryWords: number;
   readonly partialWords: number;
+  /** Set where few long splits are better than many that are merged: with fewer workgroups a large device idles. */
+  readonly fewestWorkgroups?: number;
 }
 
 /** Query rows of a workgroup. */
@@ -122,6 +124,7 @@ export function attentionPrograms(
     rows: ROWS,
     queryWords,
     partialWords,
+    ...(staysHalf(layer) && { fewestWorkgroups: HALF_WORKGROUPS }),
   };
 }
 
