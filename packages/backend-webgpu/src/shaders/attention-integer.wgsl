@@ -13,8 +13,6 @@ const LOG2_E = 1.44269504088896340736f;
 const LN_2 = 0.69314718055994530942f;
 // What queries are multiplied by: logits are to base 2, unless they are capped first.
 const QUERY_SCALE = LOGIT_SCALE * select(LOG2_E, 1.0f, SOFT_CAP > 0.0);
-// A maximum stays while no logit is larger by more than this: weights may be as large as 2^8.
-const SLACK = vec4<f32>(8.0);
 
 @group(0) @binding(2) var<storage, read> key_memory: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> value_memory: array<vec4<u32>>;

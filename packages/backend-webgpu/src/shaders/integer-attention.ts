@@ -2,7 +2,7 @@
  * The attention kernel that meets codes in integers: its parts, its workgroup memory, and how words of a page are met.
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
-import { type Constants, composeShader, type ShaderPart } from './compose.js';
+import { type Constants, composeShader, type ShaderPart, SUBGROUP_BRANCHES } from './compose.js';
 import { functionText } from './programs.js';
 import type { ShaderOptions } from './shader-options.js';
 
@@ -17,6 +17,9 @@ const QUERY_SETS = 4;
 const BATCH = 4;
 /** Tokens of a page. */
 const PAGE_TOKENS = 128;
+
+/** One sequence is faster in so many workgroups than in more, whose partial results are merged. */
+export const INTEGER_WORKGROUPS = 1024;
 
 const FIELDS: Readonly<Record<number, ShaderPart>> = {
   2: 'integer-fields-2',
@@ -65,7 +68,7 @@ export function integerAttention(
       { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled) },
     ],
     subgroupsOf32 ? ['subgroups'] : [],
-    subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
+    subgroupsOf32 ? [SUBGROUP_BRANCHES] : [],
   );
 }
 

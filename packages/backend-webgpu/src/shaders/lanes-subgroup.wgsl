@@ -1,5 +1,8 @@
 // Reductions over the 32 lanes of a workgroup that is one subgroup.
 
+// A maximum of logits to base 2 stays while none is larger by more than this: weights may be as large as 2^8.
+const SLACK = vec4<f32>(8.0);
+
 // What a lane of each quarter of the lanes holds, to all.
 fn ofQuarters(value: f32) -> vec4<f32> {
   return vec4<f32>(
