@@ -1,6 +1,4 @@
-// Codes in the order in which attention reduces over them: keys by channel, values by token. A word holds 32 / bits codes of
-// the reduction; byte k, field f is number 4 f + k of them. Words lie [word of the reduction, other index]. Unsigned codes
-// are stored less half their range, so that a field in the high bits of a byte is a signed number.
+// Codes in the order of the reduction, code-places-reduction.wgsl.
 
 @compute @workgroup_size(PACK_SIZE)
 fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -28,9 +26,7 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
       return;
     }
   }
-  let headBase = pack.page + head * tensor_headWords;
-  let width = select(tensor_blockTokens, tensor_headDim, tensor_reducesTokens);
-  let at = headBase + word * width + other;
+  let at = pack.page + head * tensor_headWords + codeWord(word, other);
   var bits = memory[at];
   for (var i = 0u; i < codes; i += 1u) {
     let number = word * codes + i;
@@ -40,8 +36,8 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
     let slot = select(other, number, tensor_reducesTokens);
     let channel = select(number, other, tensor_reducesTokens);
     let value = scratchValue(elementIndex(pack, slot, head, channel));
-    let code = storedCode(value, parametersAt(pack.page, head, slot, channel)) ^ tensor_codeFlip;
-    let shift = 8u * (i % 4u) + tensor_bits * (i / 4u);
+    let code = storedCode(value, parametersAt(pack.page, head, slot, channel)) ^ CODE_FLIP;
+    let shift = codePlace(i).y;
     bits = (bits & ~(tensor_codeMask << shift)) | (code << shift);
   }
   memory[at] = bits;

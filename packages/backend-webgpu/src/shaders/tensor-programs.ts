@@ -5,8 +5,9 @@ import type { QuantizedTensorScheme, TensorPlan, Transform } from '@lowbit-kv/co
 import type { CodeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece } from './compose.js';
+import { type TileShape, tileConstants, tilePieces, tileShape } from './pack-tile.js';
 import { type Program, program } from './programs.js';
-import { quantizerPieces } from './quantizer-pieces.js';
+import { groupParameterPieces, quantizerPieces } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
 import type { TensorNumbers } from './tensor-numbers.js';
 import { packingPieces } from './transform-steps.js';
@@ -18,6 +19,15 @@ export interface TensorPrograms {
 }
 
 export interface PackPrograms {
+  /** In one pass, where the plan has tiles. */
+  readonly tile: { readonly program: Program; readonly shape: TileShape } | null;
+  /** In several, where it has none. */
+  readonly rows: RowPrograms | null;
+  /** For each transform that is measured: its rows, and its statistic. */
+  readonly statistics: readonly { readonly gather: Program; readonly measure: Program }[];
+}
+
+export interface RowPrograms {
   readonly gather: Program;
   /** Null where groups store none. */
   readonly parameters: Program | null;
@@ -26,14 +36,13 @@ export interface PackPrograms {
   readonly top: Program | null;
   /** Sparse bytes of outlier bands. */
   readonly outliers: Program | null;
-  /** For each transform that is measured: its rows, and its statistic. */
-  readonly statistics: readonly { readonly gather: Program; readonly measure: Program }[];
 }
 
 export function tensorPrograms(
   plan: TensorPlan,
   numbers: TensorNumbers,
   order: CodeOrder,
+  shape = tileShape(plan, order),
 ): TensorPrograms {
   const constants = {
     ...tensorConstants(plan, numbers, order, 'tensor_'),
@@ -43,7 +52,9 @@ export function tensorPrograms(
     write: program('write', composeShader(constants, ['job', 'write']), ['read', 'write']),
     copy: program('copyPages', composeShader({}, ['job', 'copy']), ['write']),
     pack:
-      plan.scheme.bits === 16 ? null : packPrograms(plan, plan.scheme, numbers, order, constants),
+      plan.scheme.bits === 16
+        ? null
+        : packPrograms(plan, plan.scheme, numbers, order, constants, shape),
   };
 }
 
@@ -53,29 +64,55 @@ function packPrograms(
   numbers: TensorNumbers,
   order: CodeOrder,
   constants: Constants,
+  shape: TileShape | null,
 ): PackPrograms {
-  const gather = (count?: number) =>
-    program(
-      'gather',
-      composeShader(constants, [
-        'job',
-        'numbers',
-        'gather',
-        ...packingPieces(plan, numbers, count),
-      ]),
-      ['read', 'read', 'write'],
-    );
+  const statistics = (scheme.transforms ?? []).flatMap((transform, i) => {
+    if (!('statisticsTokens' in transform)) return [];
+    const gather = gatherProgram(plan, numbers, constants, i);
+    return [{ gather, measure: measureProgram(transform, constants) }];
+  });
+  if (shape === null)
+    return { tile: null, rows: rowPrograms(plan, scheme, numbers, order, constants), statistics };
+  const code = composeShader({ ...constants, ...tileConstants(shape, scheme) }, [
+    'job',
+    'numbers',
+    'parameters',
+    ...groupParameterPieces(scheme),
+    ...tilePieces(plan, scheme, order),
+  ]);
+  const tile = { program: program('packTile', code, ['read', 'write']), shape };
+  return { tile, rows: null, statistics };
+}
+
+function gatherProgram(
+  plan: TensorPlan,
+  numbers: TensorNumbers,
+  constants: Constants,
+  count?: number,
+): Program {
+  const code = composeShader(constants, [
+    'job',
+    'numbers',
+    'gather',
+    ...packingPieces(plan, numbers, count),
+  ]);
+  return program('gather', code, ['read', 'read', 'write']);
+}
+
+function rowPrograms(
+  plan: TensorPlan,
+  scheme: QuantizedTensorScheme,
+  numbers: TensorNumbers,
+  order: CodeOrder,
+  constants: Constants,
+): RowPrograms {
   const packing = (...pieces: Piece[]) =>
     composeShader(constants, ['job', 'numbers', 'parameters', 'pack', ...pieces]);
   const pack = packing('pack-words', ...codePieces(plan, scheme, order));
   const top = packing('pack-atomic', 'pack-top');
   const outliers = packing('pack-atomic', 'bands', 'pack-outliers');
-  const statistics = (scheme.transforms ?? []).flatMap((transform, i) => {
-    if (!('statisticsTokens' in transform)) return [];
-    return [{ gather: gather(i), measure: measureProgram(transform, constants) }];
-  });
   return {
-    gather: gather(),
+    gather: gatherProgram(plan, numbers, constants),
     parameters:
       scheme.parameters.scale === undefined
         ? null
@@ -86,7 +123,6 @@ function packPrograms(
       scheme.outliers?.kind === 'bands'
         ? program('packOutliers', outliers, ['write', 'write', 'write'])
         : null,
-    statistics,
   };
 }
 
@@ -104,7 +140,9 @@ function codePieces(
   return [
     'pack-groups',
     'pack-parameters',
-    order === 'reduction' ? 'pack-reduction' : 'pack-canonical',
+    ...(order === 'reduction'
+      ? (['code-places-reduction', 'pack-reduction'] as const)
+      : (['pack-canonical'] as const)),
     ...quantizerPieces(scheme),
   ];
 }

@@ -5,6 +5,8 @@ import type { BlockLayout, PackWork, Span, TensorWork } from '@lowbit-kv/core';
 import type { Kernel } from '../device/pipelines.js';
 import { LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { CodeOrder } from '../shaders/code-order.js';
+import type { TileShape } from '../shaders/pack-tile.js';
+import { packTiles } from './pack-tiles.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const LANES = 64;
@@ -17,14 +19,19 @@ export interface TensorKernels {
   readonly write: Kernel;
   readonly copy: Kernel;
   readonly pack: {
-    readonly gather: Kernel;
-    /** Null where groups store none. */
-    readonly parameters: Kernel | null;
-    readonly codes: Kernel;
-    readonly top: Kernel | null;
-    readonly outliers: Kernel | null;
+    readonly tile: { readonly kernel: Kernel; readonly shape: TileShape } | null;
+    readonly rows: RowKernels | null;
     readonly statistics: readonly { readonly gather: Kernel; readonly measure: Kernel }[];
   } | null;
+}
+
+export interface RowKernels {
+  readonly gather: Kernel;
+  /** Null where groups store none. */
+  readonly parameters: Kernel | null;
+  readonly codes: Kernel;
+  readonly top: Kernel | null;
+  readonly outliers: Kernel | null;
 }
 
 export interface AppendContext {
@@ -44,7 +51,11 @@ export function appendTensor(context: AppendContext, work: TensorWork): void {
   copyPages(context, work.copies);
   for (const { page, sources } of work.statistics) measure(context, page, sources);
   writeRows(context, work.writes);
-  for (const packs of chunks(context, work.packs)) pack(context, packs);
+  const kernels = context.kernels.pack;
+  if (work.packs.length === 0 || kernels === null) return;
+  if (kernels.tile !== null) packTiles(context, kernels.tile, work.packs);
+  if (kernels.rows !== null)
+    for (const packs of chunks(context, work.packs)) packRows(context, kernels.rows, packs);
 }
 
 function copyPages(
@@ -107,7 +118,8 @@ function spanWords(
   return words;
 }
 
-function statisticsHalf(memory: TensorMemory, page: number): number {
+/** First half of the statistics of a sequence, for shaders. */
+export function statisticsHalf(memory: TensorMemory, page: number): number {
   return page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
 }
 
@@ -156,9 +168,8 @@ function* chunks(
   if (chunk.length > 0) yield chunk;
 }
 
-function pack(context: AppendContext, packs: readonly PackWork[]): void {
-  const { recorder, kernels, memory, scratch, inputs } = context;
-  if (kernels.pack === null) throw new TypeError('only packed tensors have pack work');
+function packRows(context: AppendContext, kernels: RowKernels, packs: readonly PackWork[]): void {
+  const { recorder, memory, scratch, inputs } = context;
   const layout = memory.plan.layout as BlockLayout;
   const spans: number[] = [];
   const table: number[] = [];
@@ -176,24 +187,24 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
   }
   recorder.reserve(5, spans.length + table.length);
   recorder.dispatch({
-    kernel: kernels.pack.gather,
+    kernel: kernels.gather,
     buffers: [memory.buffer, inputs, scratch],
     table: recorder.table(spans),
     entries: spans.length / 6,
     groups: [rows, layout.heads, 1],
   });
   const first = recorder.table(table);
-  if (kernels.pack.top !== null)
+  if (kernels.top !== null)
     recorder.dispatch({
-      kernel: kernels.pack.top,
+      kernel: kernels.top,
       buffers: [scratch, memory.buffer],
       table: first,
       groups: [tokens, layout.heads, packs.length],
     });
   const vectors = layout.parametersShared ? 1 : layout.heads;
   for (const [kernel, invocations, heads] of [
-    [kernels.pack.parameters, parameterRuns, vectors],
-    [kernels.pack.codes, layout.codes.rows === 'groups' ? parameterRuns : codeWords, layout.heads],
+    [kernels.parameters, parameterRuns, vectors],
+    [kernels.codes, layout.codes.rows === 'groups' ? parameterRuns : codeWords, layout.heads],
   ] as const) {
     if (kernel === null) continue;
     recorder.dispatch({
@@ -203,10 +214,10 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
       groups: [Math.ceil(invocations / LANES), heads, packs.length],
     });
   }
-  if (kernels.pack.outliers === null) return;
+  if (kernels.outliers === null) return;
   const fault = context.fault();
   recorder.dispatch({
-    kernel: kernels.pack.outliers,
+    kernel: kernels.outliers,
     buffers: [scratch, memory.buffer, fault.buffer],
     table: first,
     entries: fault.number,
