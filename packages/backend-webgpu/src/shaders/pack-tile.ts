@@ -4,7 +4,8 @@
 import type { BlockLayout, QuantizedTensorScheme, TensorPlan } from '@lowbit-kv/core';
 import { type CodeOrder, wordsHoldSlots } from './code-order.js';
 import type { Constants, Piece } from './compose.js';
-import { transformsOf } from './tensor-numbers.js';
+import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
+import { tilePackingPieces, transformsChannels } from './transform-steps.js';
 
 export interface TileShape {
   /** Of a lane. */
@@ -18,11 +19,23 @@ export interface TileShape {
 
 /** Lanes of a workgroup, where tiles are not bound to be larger or smaller. */
 const LANES = 128;
+const LEAST_LANES = 32;
+/** Of workgroup memory. */
+const WORKGROUP_BYTES = 12288;
 /** Quads that a lane keeps in registers. */
 const PATCH = 16;
 
 /** Null for plans that are packed through rows of f32. */
-export function tileShape(plan: TensorPlan, order: CodeOrder, lanes = LANES): TileShape | null {
+export function tileShape(plan: TensorPlan, order: CodeOrder): TileShape | null {
+  for (let lanes = LANES; lanes >= LEAST_LANES; lanes /= 2) {
+    const shape = shapeOf(plan, order, lanes);
+    if (shape === null || workgroupBytes(plan, shape) <= WORKGROUP_BYTES) return shape;
+  }
+  return null;
+}
+
+/** With so many lanes at most. */
+export function shapeOf(plan: TensorPlan, order: CodeOrder, lanes: number): TileShape | null {
   const { scheme, layout } = plan;
   if (layout === null || scheme.bits === 16 || !isPlain(plan, scheme)) return null;
   const downwards = wordsHoldSlots(plan, order);
@@ -41,6 +54,19 @@ export function tileShape(plan: TensorPlan, order: CodeOrder, lanes = LANES): Ti
     layout.blockTokens / layout.tokensPerGroup,
   );
   return { patchSlots, patchQuads, columns: narrowed, rows: groupRows * groups };
+}
+
+/** Workgroup memory of pack-tile.wgsl. */
+function workgroupBytes(
+  plan: TensorPlan,
+  { patchSlots, patchQuads, rows, columns }: TileShape,
+): number {
+  const { tokensPerGroup, channelsPerGroup } = plan.layout as BlockLayout;
+  const slots = rows * patchSlots;
+  const channels = columns * patchQuads * 4;
+  const measured = tokensPerGroup > 1 ? rows * channels : slots * (columns + 1);
+  const entries = (slots * channels) / (tokensPerGroup * channelsPerGroup);
+  return 8 * measured + 4 * slots + 24 * entries;
 }
 
 /** Words of codes are whole in a patch. */
@@ -71,11 +97,12 @@ function isPlain(plan: TensorPlan, { quantizer, parameters, ...scheme }: Quantiz
     Object.values(parameters).every((type) => type === 'f16') &&
     typeof codes === 'string' &&
     (mode === 'asymmetric' || mode === 'symmetric') &&
-    transformsOf(plan).length === 0
+    transformsChannels(plan)
   );
 }
 
 export function tileConstants(
+  plan: TensorPlan,
   { patchSlots, patchQuads, rows, columns }: TileShape,
   { quantizer }: QuantizedTensorScheme,
 ): Constants {
@@ -84,14 +111,18 @@ export function tileConstants(
     PATCH_QUADS: patchQuads,
     PATCH_ROWS: rows,
     PATCH_COLUMNS: columns,
-    // Other codes reach both ends of their groups.
-    LIMITED: quantizer.codes === 'full' || quantizer.codes === 'fullSigned',
+    // Other codes reach both ends of groups of f16 numbers.
+    LIMITED:
+      quantizer.codes === 'full' ||
+      quantizer.codes === 'fullSigned' ||
+      transformsOf(plan).length > 0,
   };
 }
 
 export function tilePieces(
   plan: TensorPlan,
   scheme: QuantizedTensorScheme,
+  numbers: TensorNumbers,
   order: CodeOrder,
 ): Piece[] {
   const alongTokens = (plan.layout as BlockLayout).tokensPerGroup > 1;
@@ -99,6 +130,7 @@ export function tilePieces(
     'pack-tile',
     'tile-halves',
     'tile-nearest',
+    ...tilePackingPieces(plan, numbers),
     scheme.quantizer.mode === 'asymmetric' ? 'tile-range' : 'tile-extreme',
     alongTokens ? 'tile-tokens' : 'tile-channels',
     order === 'reduction' ? 'code-places-reduction' : 'code-places-canonical',

@@ -118,6 +118,7 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
   for (var i = 0u; i < PATCH_SLOTS * PATCH_QUADS; i += 1u) {
     values[i] = fourValues(quads[i]);
   }
+  transformPatch(&values, head, pack.statistics, 4u * firstQuad);
   measurePatch(&values, row, column);
   workgroupBarrier();
   for (var entry = lane; entry < TILE_ENTRIES; entry += TILE_LANES) {

@@ -49,13 +49,27 @@ export function tensorPrograms(
     ROW_CHANNELS: plan.headDim,
   };
   return {
-    write: program('write', composeShader(constants, ['job', 'write']), ['read', 'write']),
+    write: writeProgram(plan.headDim, constants),
     copy: program('copyPages', composeShader({}, ['job', 'copy']), ['write']),
     pack:
       plan.scheme.bits === 16
         ? null
         : packPrograms(plan, plan.scheme, numbers, order, constants, shape),
   };
+}
+
+/** Copies as much at once as rows are multiples of. */
+function writeProgram(headDim: number, constants: Constants): Program {
+  const [halves, type] = (
+    [
+      [8, 'vec4<u32>'],
+      [4, 'vec2<u32>'],
+      [2, 'u32'],
+    ] as const
+  ).find(([count]) => headDim % count === 0) ?? [2, 'u32'];
+  const own = { ...constants, WRITE_HALVES: halves };
+  const code = composeShader(own, ['job', { text: `alias Piece = ${type};\n` }, 'write']);
+  return program('write', code, ['read', 'write']);
 }
 
 function packPrograms(
@@ -73,12 +87,12 @@ function packPrograms(
   });
   if (shape === null)
     return { tile: null, rows: rowPrograms(plan, scheme, numbers, order, constants), statistics };
-  const code = composeShader({ ...constants, ...tileConstants(shape, scheme) }, [
+  const code = composeShader({ ...constants, ...tileConstants(plan, shape, scheme) }, [
     'job',
     'numbers',
     'parameters',
     ...groupParameterPieces(scheme),
-    ...tilePieces(plan, scheme, order),
+    ...tilePieces(plan, scheme, numbers, order),
   ]);
   const tile = { program: program('packTile', code, ['read', 'write']), shape };
   return { tile, rows: null, statistics };
