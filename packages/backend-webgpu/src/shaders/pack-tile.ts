@@ -66,7 +66,8 @@ function workgroupBytes(
   const channels = columns * patchQuads * 4;
   const measured = tokensPerGroup > 1 ? rows * channels : slots * (columns + 1);
   const entries = (slots * channels) / (tokensPerGroup * channelsPerGroup);
-  return 8 * measured + 4 * slots + 24 * entries;
+  const perEntry = (plan.scheme as QuantizedTensorScheme).quantizer.mode === 'hybrid' ? 48 : 24;
+  return 8 * measured + 4 * slots + perEntry * entries;
 }
 
 /** Words of codes are whole in a patch. */
@@ -95,8 +96,8 @@ function isPlain(plan: TensorPlan, { quantizer, parameters, ...scheme }: Quantiz
     (plan.layout as BlockLayout).parametersShared === false &&
     plan.headDim % 8 === 0 &&
     Object.values(parameters).every((type) => type === 'f16') &&
-    typeof codes === 'string' &&
-    (mode === 'asymmetric' || mode === 'symmetric') &&
+    mode !== 'codec' &&
+    (typeof codes === 'string' || mode === 'asymmetric' || codes.scaledBy === 'absoluteMaximum') &&
     transformsChannels(plan)
   );
 }
@@ -113,9 +114,11 @@ export function tileConstants(
     PATCH_COLUMNS: columns,
     // Other codes reach both ends of groups of f16 numbers.
     LIMITED:
+      quantizer.mode === 'hybrid' ||
       quantizer.codes === 'full' ||
       quantizer.codes === 'fullSigned' ||
       transformsOf(plan).length > 0,
+    STEP_SETS: quantizer.mode === 'hybrid' ? 2 : 1,
   };
 }
 
@@ -125,15 +128,31 @@ export function tilePieces(
   numbers: TensorNumbers,
   order: CodeOrder,
 ): Piece[] {
-  const alongTokens = (plan.layout as BlockLayout).tokensPerGroup > 1;
+  const along = (plan.layout as BlockLayout).tokensPerGroup > 1 ? 'tokens' : 'channels';
   return [
     'pack-tile',
     'tile-halves',
-    'tile-nearest',
+    'tile-steps',
     ...tilePackingPieces(plan, numbers),
-    scheme.quantizer.mode === 'asymmetric' ? 'tile-range' : 'tile-extreme',
-    alongTokens ? 'tile-tokens' : 'tile-channels',
-    order === 'reduction' ? 'code-places-reduction' : 'code-places-canonical',
+    ...groupPieces(scheme, along),
+    `tile-${along}`,
+    `code-places-${order}`,
     wordsHoldSlots(plan, order) ? 'words-down' : 'words-across',
+  ];
+}
+
+/** Parameters of groups, and codes from them. */
+function groupPieces({ quantizer }: QuantizedTensorScheme, along: 'tokens' | 'channels'): Piece[] {
+  const { mode, codes } = quantizer;
+  if (mode === 'hybrid')
+    return ['tree', 'tile-range', 'tile-nearest', 'tile-hybrid', `tile-errors-${along}`];
+  return [
+    ...(mode === 'asymmetric'
+      ? (['tile-range', 'tile-asymmetric'] as const)
+      : (['tile-extreme', 'tile-symmetric'] as const)),
+    'tile-settled',
+    ...(typeof codes === 'string'
+      ? (['tile-nearest', 'tile-uniform'] as const)
+      : (['tile-levels'] as const)),
   ];
 }

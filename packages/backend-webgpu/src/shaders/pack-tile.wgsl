@@ -19,7 +19,7 @@ const WINDOW_ROW = 0x80000000u;
 // First quad of the tile in every slot: of the input, or of the pages when it is marked.
 var<workgroup> tile_rows: array<u32, TILE_SLOTS>;
 var<workgroup> tile_parameters: array<Parameters, TILE_ENTRIES>;
-var<workgroup> tile_steps: array<vec4<f32>, TILE_ENTRIES>;
+var<workgroup> tile_steps: array<vec4<f32>, TILE_ENTRIES * STEP_SETS>;
 
 struct Pack {
   // First word of the page.
@@ -103,6 +103,7 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
   for (var i = lane; i < TILE_SLOTS; i += TILE_LANES) {
     tile_rows[i] = rowOf(pack, firstSlot + i, head);
   }
+  prepareTile(lane);
   workgroupBarrier();
   let row = lane / PATCH_COLUMNS;
   let column = lane % PATCH_COLUMNS;
@@ -122,11 +123,14 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
   measurePatch(&values, row, column);
   workgroupBarrier();
   for (var entry = lane; entry < TILE_ENTRIES; entry += TILE_LANES) {
-    let parameters = measuredParameters(entry);
-    tile_parameters[entry] = parameters;
-    tile_steps[entry] = stepOf(parameters);
+    var part = partAt(entry, 0u);
+    for (var i = 1u; i < PARTS; i += 1u) {
+      part = joined(part, partAt(entry, i));
+    }
+    setGroup(entry, part);
   }
   workgroupBarrier();
+  chooseGroups(&values, lane, row, column);
   let page = pack.page + head * tensor_headWords;
   for (var pair = lane; pair < TILE_ENTRIES / 2u; pair += TILE_LANES) {
     putParameters(pack, page, firstSlot, firstChannel, 2u * pair);

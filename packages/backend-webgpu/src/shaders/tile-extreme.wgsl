@@ -1,4 +1,4 @@
-// What tiles measure for groups around zero: the first element of largest magnitude.
+// What tiles measure of groups: the first element of largest magnitude.
 
 struct Seen {
   first: vec4<f32>,
@@ -24,20 +24,3 @@ fn across(values: vec4<f32>) -> vec2<f32> {
   }
   return vec2<f32>(extreme, 0.0);
 }
-
-fn parametersOf(part: vec2<f32>) -> Parameters {
-  return parametersAround(part.x);
-}
-
-// A scale below zero turns the group round.
-fn stepOf(parameters: Parameters) -> vec4<f32> {
-  let scale = scaleValue(parameters.scale);
-  return stepOver(abs(scale), select(1.0, -1.0, scale < 0.0));
-}
-
-fn differences(values: vec4<f32>, signs: vec4<f32>) -> vec4<f32> {
-  return values * signs;
-}
-
-const FIRST_CODE = tensor_lowestCode;
-const LAST_CODE = tensor_highestCode;

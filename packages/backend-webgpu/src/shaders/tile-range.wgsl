@@ -1,4 +1,4 @@
-// What tiles measure for groups over their minimum: minima and maxima.
+// What tiles measure of groups: minima and maxima.
 
 const LARGEST = 3.4028234663852886e38;
 
@@ -23,21 +23,10 @@ fn across(values: vec4<f32>) -> vec2<f32> {
   return vec2<f32>(min(min(values.x, values.y), min(values.z, values.w)), max(max(values.x, values.y), max(values.z, values.w)));
 }
 
-// A group of nothing but NaN has seen no range.
-fn parametersOf(part: vec2<f32>) -> Parameters {
+// A group of nothing but NaN has no range.
+fn overMinimum(part: vec2<f32>) -> Parameters {
   if (part.x > part.y) {
     return Parameters(0u, 0u);
   }
   return rangeBetween(part.x, part.y);
 }
-
-fn stepOf(parameters: Parameters) -> vec4<f32> {
-  return stepOver(scaleValue(parameters.scale), zeroValue(parameters.zero));
-}
-
-fn differences(values: vec4<f32>, zeros: vec4<f32>) -> vec4<f32> {
-  return values - zeros;
-}
-
-const FIRST_CODE = 0.0;
-const LAST_CODE = tensor_rangeTop;

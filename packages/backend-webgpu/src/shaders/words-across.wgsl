@@ -8,9 +8,9 @@ fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32,
     words[w] = 0u;
   }
   for (var q = 0u; q < PATCH_QUADS; q += 1u) {
-    let steps = quadSteps(row, column, q);
+    let steps = quadSteps(row, column, q, 0u);
     for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
-      let codes = fourCodes((*values)[s * PATCH_QUADS + q], slotSteps(steps, row, column, s)) ^ vec4<u32>(CODE_FLIP);
+      let codes = fourCodes((*values)[s * PATCH_QUADS + q], slotSteps(steps, row, column, s, 0u)) ^ vec4<u32>(CODE_FLIP);
       for (var i = 0u; i < 4u; i += 1u) {
         let place = codePlace(4u * q + i);
         let at = s * SLOT_WORDS + place.x;

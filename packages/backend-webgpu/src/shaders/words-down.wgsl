@@ -5,13 +5,13 @@ const PATCH_WORDS = PATCH_SLOTS * tensor_bits / 32u;
 fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32, firstChannel: u32, row: u32, column: u32) {
   let slot = firstSlot + row * PATCH_SLOTS;
   for (var q = 0u; q < PATCH_QUADS; q += 1u) {
-    let steps = quadSteps(row, column, q);
+    let steps = quadSteps(row, column, q, 0u);
     var words: array<vec4<u32>, PATCH_WORDS>;
     for (var w = 0u; w < PATCH_WORDS; w += 1u) {
       words[w] = vec4<u32>(0u);
     }
     for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
-      let codes = fourCodes((*values)[s * PATCH_QUADS + q], slotSteps(steps, row, column, s)) ^ vec4<u32>(CODE_FLIP);
+      let codes = fourCodes((*values)[s * PATCH_QUADS + q], slotSteps(steps, row, column, s, 0u)) ^ vec4<u32>(CODE_FLIP);
       let place = codePlace(s);
       words[place.x] |= codes << vec4<u32>(place.y);
       if (place.y + tensor_bits > 32u) {

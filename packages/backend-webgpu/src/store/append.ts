@@ -7,12 +7,12 @@ import { LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { CodeOrder } from '../shaders/code-order.js';
 import type { TileShape } from '../shaders/pack-tile.js';
 import { packTiles } from './pack-tiles.js';
+import { spanPlace, statisticsHalf } from './span-words.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const LANES = 64;
 /** Parameter entries of one invocation. */
 const RUN = 4;
-const NO_STATISTICS = 0xffffffff;
 
 /** Kernels of one tensor, ready to run. */
 export interface TensorKernels {
@@ -78,49 +78,39 @@ function copyPages(
   });
 }
 
-function writeRows(context: AppendContext, writes: TensorWork['writes']): void {
+export function writeRows(context: AppendContext, writes: TensorWork['writes']): void {
   const { recorder, kernels, memory, inputs, inputHalf } = context;
   const { heads, headDim } = memory.plan;
   const words: number[] = [];
-  for (const { row, page, slot, count } of writes) {
-    for (let i = 0; i < count; i++) {
-      words.push(memory.halfOf('window', page), slot + i, inputHalf + (row + i) * heads * headDim);
-    }
-  }
+  for (const { row, page, slot, count } of writes)
+    words.push(memory.halfOf('window', page), slot, inputHalf + row * heads * headDim, count);
   if (words.length === 0) return;
-  const rows = words.length / 3;
-  recorder.reserve(1, words.length);
+  recorder.reserve(Math.ceil(writes.length / LONGEST_X), words.length);
   const table = recorder.table(words);
-  for (let first = 0; first < rows; first += LONGEST_X) {
+  for (let first = 0; first < writes.length; first += LONGEST_X) {
     recorder.dispatch({
       kernel: kernels.write,
       buffers: [inputs, memory.buffer],
-      table: table + first * 3,
-      groups: [Math.min(LONGEST_X, rows - first), heads, 1],
+      table: table + first * 4,
+      groups: [Math.min(LONGEST_X, writes.length - first), heads, 1],
     });
   }
 }
 
 /** Words of the span table of the gather kernel: first row, source, page, slot, statistics page, and one unused. */
 function spanWords(
-  { memory, inputHalf }: AppendContext,
+  { memory, inputHalf }: Pick<AppendContext, 'memory' | 'inputHalf'>,
   spans: readonly Span[],
   row: number,
   statistics: number,
 ): number[] {
   const words: number[] = [];
   let first = row;
-  for (const { source, page, slot, count } of spans) {
-    const place = source === 'window' ? [1, memory.halfOf('window', page)] : [2, inputHalf];
-    words.push(first, ...place, slot, statisticsHalf(memory, statistics), 0);
-    first += count;
+  for (const span of spans) {
+    words.push(first, ...spanPlace(memory, inputHalf, span), statisticsHalf(memory, statistics), 0);
+    first += span.count;
   }
   return words;
-}
-
-/** First half of the statistics of a sequence, for shaders. */
-export function statisticsHalf(memory: TensorMemory, page: number): number {
-  return page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
 }
 
 function measure(context: AppendContext, page: number, sources: readonly Span[]): void {
@@ -149,7 +139,7 @@ function measure(context: AppendContext, page: number, sources: readonly Span[])
 
 /** Packs in order, in groups whose rows fit into the scratch. */
 function* chunks(
-  { memory, scratch }: AppendContext,
+  { memory, scratch }: Pick<AppendContext, 'memory' | 'scratch'>,
   packs: readonly PackWork[],
 ): Generator<PackWork[]> {
   const { heads, headDim } = memory.plan;
@@ -168,7 +158,11 @@ function* chunks(
   if (chunk.length > 0) yield chunk;
 }
 
-function packRows(context: AppendContext, kernels: RowKernels, packs: readonly PackWork[]): void {
+export function packRows(
+  context: Omit<AppendContext, 'kernels'>,
+  kernels: RowKernels,
+  packs: readonly PackWork[],
+): void {
   const { recorder, memory, scratch, inputs } = context;
   const layout = memory.plan.layout as BlockLayout;
   const spans: number[] = [];

@@ -27,8 +27,12 @@ export async function planKernels(
 }
 
 export async function importKernels(pipelines: Pipelines): Promise<ImportKernels> {
-  const { half, float } = importPrograms();
-  return { half: await pipelines.kernel(half), float: await pipelines.kernel(float) };
+  const { half, float, aligned } = importPrograms();
+  return {
+    half: await pipelines.kernel(half),
+    float: await pipelines.kernel(float),
+    aligned: await pipelines.kernel(aligned),
+  };
 }
 
 async function layerKernels(

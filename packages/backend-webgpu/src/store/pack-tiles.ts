@@ -4,13 +4,19 @@
 import type { BlockLayout, PackWork } from '@lowbit-kv/core';
 import type { Kernel } from '../device/pipelines.js';
 import type { TileShape } from '../shaders/pack-tile.js';
-import { type AppendContext, statisticsHalf } from './append.js';
+import type { AppendContext } from './append.js';
+import { spanPlace, statisticsHalf } from './span-words.js';
 
 const PACK_WORDS = 6;
 const MOST_PACKS = 1 << 15;
 
 export function packTiles(
-  { recorder, memory, inputs, inputHalf }: Omit<AppendContext, 'scratch' | 'kernels' | 'fault'>,
+  {
+    recorder,
+    memory,
+    inputs,
+    inputHalf,
+  }: Pick<AppendContext, 'recorder' | 'memory' | 'inputs' | 'inputHalf'>,
   { kernel, shape }: { readonly kernel: Kernel; readonly shape: TileShape },
   packs: readonly PackWork[],
 ): void {
@@ -28,9 +34,7 @@ export function packTiles(
       table.push(statisticsHalf(memory, statistics));
       let rows = 0;
       for (const span of sources) {
-        const place =
-          span.source === 'window' ? [1, memory.halfOf('window', span.page)] : [2, inputHalf];
-        spans.push(rows, ...place, span.slot);
+        spans.push(rows, ...spanPlace(memory, inputHalf, span));
         rows += span.count;
       }
       tiles = Math.max(tiles, Math.ceil((slot + count) / slots) - Math.floor(slot / slots));

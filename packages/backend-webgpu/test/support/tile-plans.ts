@@ -2,18 +2,22 @@
  * Plans that are packed in one pass, one for each way in which tiles differ, and a history that packs them from windows and
  * inputs, of two sequences, over edges of f16.
  */
-import { createPlan, f16Tensor, type HostTensor, type Plan } from '@lowbit-kv/core';
+import { createPlan, f16Tensor, type HostTensor, type LayerPlan, type Plan } from '@lowbit-kv/core';
 import { createTwin, type Twin } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
+  channelScaled,
   createDraws,
+  hybrid,
+  inlineCalibration,
   inlineScheme,
+  levelTable,
   type SchemeParts,
   symmetric,
 } from '@lowbit-kv/core/testing';
-import { tileShape } from '../../src/shaders/pack-tile.js';
-import { codeOrder } from '../../src/shaders/code-order.js';
 import { webgpuBackend } from '../../src/index.js';
+import { codeOrder } from '../../src/shaders/code-order.js';
+import { tileShape } from '../../src/shaders/pack-tile.js';
 
 interface TileCase extends SchemeParts {
   readonly keyHeadDim?: number;
@@ -21,8 +25,11 @@ interface TileCase extends SchemeParts {
   readonly blockTokens?: number;
 }
 
+const HEADS = 2;
+
 /** Packs that do not end with a group, a word of codes or a word of parameters. */
 const ragged = { recent: 5, flush: 1 };
+const four = { recent: 3, flush: 4 };
 const seven = { recent: 3, flush: 7 };
 
 const CASES = {
@@ -32,11 +39,11 @@ const CASES = {
   },
   'outer axes, 4 bit, 32': {
     key: asymmetric(4, 'tokens', 32),
-    value: asymmetric(4, 'channels', 32, seven),
+    value: asymmetric(4, 'channels', 32, four),
   },
   'outer axes, 2 bit, 64 and 32': {
     key: asymmetric(2, 'tokens', 64),
-    value: asymmetric(2, 'channels', 32, seven),
+    value: asymmetric(2, 'channels', 32, four),
   },
   'outer axes, 2 bit, 32 and 128': {
     key: asymmetric(2, 'tokens', 32),
@@ -44,10 +51,10 @@ const CASES = {
   },
   'outer axes, 8 bit': {
     key: asymmetric(8, 'tokens', 64),
-    value: asymmetric(8, 'channels', 64, seven),
+    value: asymmetric(8, 'channels', 64, four),
   },
   'inner axes, 4 bit, scales with a sign': {
-    key: symmetric(4, 'fullSigned', 'channels', 32, seven),
+    key: symmetric(4, 'fullSigned', 'channels', 32, four),
     value: symmetric(4, 'fullSigned', 'tokens', 32),
   },
   'inner axes, 2 bit': {
@@ -79,6 +86,47 @@ const CASES = {
     valueHeadDim: 64,
     blockTokens: 64,
   },
+  'levels around zero and over a minimum': {
+    key: levelTable(
+      4,
+      { levels: [-2.5, -1, -0.3, 0, 0.25, 0.9, 2], scaledBy: 'absoluteMaximum' },
+      'channels',
+      32,
+      four,
+    ),
+    value: {
+      ...asymmetric(2, 'tokens', 32),
+      quantizer: {
+        mode: 'asymmetric',
+        codes: { levels: [0, 0.5, 1.25, 3], scaledBy: 'absoluteMaximum' },
+      },
+    },
+  },
+  'hybrids along tokens and channels': {
+    key: hybrid(4, 'signmag', 3, 'symmetric', 'channels', 64, seven),
+    value: hybrid(2, 'full', 2, 'asymmetric', 'tokens', 32),
+  },
+  'hybrids the other way': {
+    key: hybrid(3, 'full', 3, 'symmetric', 'tokens', 64),
+    value: hybrid(8, 'signmag', 8, 'symmetric', 'channels', 32, ragged),
+  },
+  'scaled and centred channels': {
+    key: channelScaled(symmetric(4, 'signmag', 'channels', 32, four), 40),
+    value: {
+      ...asymmetric(4, 'tokens', 32),
+      transforms: [{ kind: 'channelMean', scope: 'sequence', statisticsTokens: 24 }],
+    },
+  },
+  'tensors and channels scaled by a calibration': {
+    key: {
+      ...asymmetric(2, 'tokens', 64),
+      transforms: [
+        { kind: 'tensorScale', scope: 'model' },
+        { kind: 'channelMean', scope: 'model' },
+      ],
+    },
+    value: asymmetric(8, 'channels', 32, ragged),
+  },
 } satisfies Record<string, TileCase>;
 
 export type TileCaseName = keyof typeof CASES;
@@ -86,10 +134,16 @@ export type TileCaseName = keyof typeof CASES;
 export const TILE_CASES = Object.keys(CASES) as TileCaseName[];
 
 export function tilePlan(name: TileCaseName): Plan {
-  const { keyHeadDim = 128, valueHeadDim = 128, blockTokens = 128, ...parts }: TileCase =
-    CASES[name];
-  const geometry = { layers: 1, queryHeads: 2, kvHeads: 2, keyHeadDim, valueHeadDim };
-  const plan = createPlan(inlineScheme({ ...parts, sinks: 3 }), geometry, { blockTokens });
+  const {
+    keyHeadDim = 128,
+    valueHeadDim = 128,
+    blockTokens = 128,
+    ...parts
+  }: TileCase = CASES[name];
+  const geometry = { layers: 1, queryHeads: HEADS, kvHeads: HEADS, keyHeadDim, valueHeadDim };
+  const scheme = inlineScheme({ ...parts, sinks: 3 });
+  const calibration = inlineCalibration(scheme, geometry);
+  const plan = createPlan(scheme, geometry, { blockTokens, ...(calibration && { calibration }) });
   for (const layer of plan.layers)
     for (const tensor of [layer.key, layer.value])
       for (const order of ['canonical', codeOrder(layer)] as const)
@@ -106,10 +160,11 @@ export async function runTileCase(
   const features = integers ? ['packed_4x8_integer_dot_product'] : [];
   const backend = webgpuBackend({ device, wgslLanguageFeatures: new Set(features) });
   const twin = await createTwin(tilePlan(name), backend);
+  const [plan] = twin.plan.layers as [LayerPlan];
   try {
     const [long, short] = [twin.createPair(), twin.createPair()];
-    let blocks = 0;
-    for (const [i, [pair, tokens]] of [
+    let [blocks, seed] = [0, 100];
+    for (const [pair, tokens] of [
       [long, 150],
       [short, 45],
       [long, 1],
@@ -117,17 +172,15 @@ export async function runTileCase(
       [long, 130],
       [short, 77],
       [long, 20],
-    ].entries() as unknown as Iterable<[number, [typeof long, number]]>) {
-      const { keyHeadDim, valueHeadDim } = twin.plan.layers[0]?.geometry as Plan['layers'][number]['geometry'];
+    ] as const) {
       await twin.append(
         pair,
-        edgeRows(100 + 2 * i, [tokens, 2, keyHeadDim]),
-        edgeRows(101 + 2 * i, [tokens, 2, valueHeadDim]),
+        edgeRows(seed++, [tokens, HEADS, plan.key.headDim]),
+        edgeRows(seed++, [tokens, HEADS, plan.value.headDim]),
       );
-      if (i === 4) {
-        twin.truncate(long, 203);
-        blocks += await twin.compareBlocks(long);
-      }
+      if (tokens !== 130) continue;
+      twin.truncate(long, 203);
+      blocks += await twin.compareBlocks(long);
     }
     return blocks + (await comparedBlocks(twin, [long, short]));
   } finally {
