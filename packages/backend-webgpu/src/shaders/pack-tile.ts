@@ -66,8 +66,10 @@ function workgroupBytes(
   const channels = columns * patchQuads * 4;
   const measured = tokensPerGroup > 1 ? rows * channels : slots * (columns + 1);
   const entries = (slots * channels) / (tokensPerGroup * channelsPerGroup);
-  const perEntry = (plan.scheme as QuantizedTensorScheme).quantizer.mode === 'hybrid' ? 48 : 24;
-  return 8 * measured + 4 * slots + perEntry * entries;
+  const { mode } = (plan.scheme as QuantizedTensorScheme).quantizer;
+  return (
+    (mode === 'symmetric' ? 4 : 8) * measured + 4 * slots + (mode === 'hybrid' ? 48 : 24) * entries
+  );
 }
 
 /** Words of codes are whole in a patch. */
@@ -105,19 +107,24 @@ function isPlain(plan: TensorPlan, { quantizer, parameters, ...scheme }: Quantiz
 export function tileConstants(
   plan: TensorPlan,
   { patchSlots, patchQuads, rows, columns }: TileShape,
-  { quantizer }: QuantizedTensorScheme,
+  { quantizer, bits }: QuantizedTensorScheme,
+  order: CodeOrder,
 ): Constants {
   return {
     PATCH_SLOTS: patchSlots,
     PATCH_QUADS: patchQuads,
     PATCH_ROWS: rows,
     PATCH_COLUMNS: columns,
+    // Words of the codes of a channel, or of a slot, in a patch.
+    RUN_WORDS: ((wordsHoldSlots(plan, order) ? patchSlots : 4 * patchQuads) * bits) / 32,
     // Other codes reach both ends of groups of f16 numbers.
     LIMITED:
       quantizer.mode === 'hybrid' ||
       quantizer.codes === 'full' ||
       quantizer.codes === 'fullSigned' ||
       transformsOf(plan).length > 0,
+    // Both a minimum and a maximum are measured.
+    PAIRED: quantizer.mode !== 'symmetric',
     STEP_SETS: quantizer.mode === 'hybrid' ? 2 : 1,
   };
 }

@@ -8,7 +8,7 @@ const PATCH_CHANNELS = 4u * PATCH_QUADS;
 const TILE_CHANNELS = PATCH_COLUMNS * PATCH_CHANNELS;
 const TILES_ACROSS = tensor_headDim / TILE_CHANNELS;
 const TILE_ENTRIES = TILE_SLOTS * TILE_CHANNELS / tensor_groupSize;
-const PACK_WORDS = 6u;
+const PACK_WORDS = 8u;
 const SPAN_WORDS = 4u;
 const NO_ROW = 0xffffffffu;
 const WINDOW_ROW = 0x80000000u;
@@ -31,11 +31,14 @@ struct Pack {
   spans: u32,
   // First half of the statistics page.
   statistics: u32,
+  // Of one span of the input: first half of its first row. NO_ROW otherwise.
+  input: u32,
 }
 
 fn packOf(number: u32) -> Pack {
   let at = job.table + number * PACK_WORDS;
-  return Pack(commands[at], commands[at + 1u], commands[at + 2u], commands[at + 3u], commands[at + 4u], commands[at + 5u]);
+  return Pack(commands[at], commands[at + 1u], commands[at + 2u], commands[at + 3u], commands[at + 4u], commands[at + 5u],
+    commands[at + 6u]);
 }
 
 fn wordAt(index: u32) -> u32 {
@@ -100,25 +103,35 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
   if (firstSlot >= pack.slot + pack.count) {
     return;
   }
-  for (var i = lane; i < TILE_SLOTS; i += TILE_LANES) {
-    tile_rows[i] = rowOf(pack, firstSlot + i, head);
-  }
-  prepareTile(lane);
-  workgroupBarrier();
   let row = lane / PATCH_COLUMNS;
   let column = lane % PATCH_COLUMNS;
   let firstQuad = firstChannel / 4u + column * PATCH_QUADS;
-  var quads: array<vec2<u32>, PATCH_SLOTS * PATCH_QUADS>;
-  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
-    let at = tile_rows[row * PATCH_SLOTS + s];
-    for (var q = 0u; q < PATCH_QUADS; q += 1u) {
-      quads[s * PATCH_QUADS + q] = quadAt(at, firstQuad + q);
+  prepareTile(lane);
+  // Whole tiles of one span of the input, which prompts are made of, find their rows without looking them up.
+  let isWhole = isPacked(pack, firstSlot) && isPacked(pack, firstSlot + TILE_SLOTS - 1u);
+  var quads: Halves;
+  if (isWhole && pack.input != NO_ROW) {
+    let stride = tensor_heads * tensor_headDim / 4u;
+    let first = (pack.input + head * tensor_headDim) / 4u + (firstSlot - pack.slot + row * PATCH_SLOTS) * stride + firstQuad;
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
+      for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+        quads[s * PATCH_QUADS + q] = inputs[first + s * stride + q];
+      }
+    }
+  } else {
+    for (var i = lane; i < TILE_SLOTS; i += TILE_LANES) {
+      tile_rows[i] = rowOf(pack, firstSlot + i, head);
+    }
+    workgroupBarrier();
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
+      let at = tile_rows[row * PATCH_SLOTS + s];
+      for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+        quads[s * PATCH_QUADS + q] = quadAt(at, firstQuad + q);
+      }
     }
   }
   var values: Patch;
-  for (var i = 0u; i < PATCH_SLOTS * PATCH_QUADS; i += 1u) {
-    values[i] = fourValues(quads[i]);
-  }
+  readPatch(&quads, &values);
   transformPatch(&values, head, pack.statistics, 4u * firstQuad);
   measurePatch(&values, row, column);
   workgroupBarrier();

@@ -87,7 +87,7 @@ function packPrograms(
   });
   if (shape === null)
     return { tile: null, rows: rowPrograms(plan, scheme, numbers, order, constants), statistics };
-  const code = composeShader({ ...constants, ...tileConstants(plan, shape, scheme) }, [
+  const code = composeShader({ ...constants, ...tileConstants(plan, shape, scheme, order) }, [
     'job',
     'numbers',
     'parameters',

@@ -1,16 +1,11 @@
-// Code words of a patch that hold neighbour slots of one channel.
-
-const PATCH_WORDS = PATCH_SLOTS * tensor_bits / 32u;
+// Code words of a patch that hold neighbour slots of one channel: RUN_WORDS each.
 
 fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32, firstChannel: u32, row: u32, column: u32) {
   let slot = firstSlot + row * PATCH_SLOTS;
-  for (var q = 0u; q < PATCH_QUADS; q += 1u) {
+  for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
     let steps = quadSteps(row, column, q, 0u);
-    var words: array<vec4<u32>, PATCH_WORDS>;
-    for (var w = 0u; w < PATCH_WORDS; w += 1u) {
-      words[w] = vec4<u32>(0u);
-    }
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+    var words = array<vec4<u32>, RUN_WORDS>();
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
       let codes = fourCodes((*values)[s * PATCH_QUADS + q], slotSteps(steps, row, column, s, 0u)) ^ vec4<u32>(CODE_FLIP);
       let place = codePlace(s);
       words[place.x] |= codes << vec4<u32>(place.y);
@@ -20,7 +15,7 @@ fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32,
     }
     let channel = firstChannel + column * PATCH_CHANNELS + 4u * q;
     let isWhole = isPacked(pack, slot) && isPacked(pack, slot + PATCH_SLOTS - 1u);
-    for (var w = 0u; w < PATCH_WORDS; w += 1u) {
+    for (var w = 0u; w < RUN_WORDS; w += 1u) {
       var mask = 0xffffffffu;
       if (!isWhole) {
         mask = packedBits(pack, slot, w);
@@ -35,7 +30,7 @@ fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32,
 // Bits of word w of the patch whose slots are packed now. Codes that lie across two words are in patches that are whole.
 fn packedBits(pack: Pack, slot: u32, w: u32) -> u32 {
   var mask = 0u;
-  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+  for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
     let place = codePlace(s);
     if (place.x == w && isPacked(pack, slot + s)) {
       mask |= tensor_codeMask << place.y;

@@ -7,7 +7,8 @@ import type { TileShape } from '../shaders/pack-tile.js';
 import type { AppendContext } from './append.js';
 import { spanPlace, statisticsHalf } from './span-words.js';
 
-const PACK_WORDS = 6;
+const PACK_WORDS = 8;
+const NO_ROW = 0xffffffff;
 const MOST_PACKS = 1 << 15;
 
 export function packTiles(
@@ -31,7 +32,9 @@ export function packTiles(
     for (const { page, slot, count, sources, statistics } of some) {
       const first = some.length * PACK_WORDS + spans.length;
       table.push(memory.wordOf('packed', page), slot, count, first, sources.length);
-      table.push(statisticsHalf(memory, statistics));
+      const [only] = sources.length === 1 ? sources : [];
+      const input = only?.source === 'input' ? inputHalf + only.slot * heads * headDim : NO_ROW;
+      table.push(statisticsHalf(memory, statistics), input, 0);
       let rows = 0;
       for (const span of sources) {
         spans.push(rows, ...spanPlace(memory, inputHalf, span));
