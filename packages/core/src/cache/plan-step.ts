@@ -45,12 +45,12 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
   }
   const newLength = length + newTokens;
   const released: HeldPage[] = [];
-  const firstTail = tailStart(state, pageClass);
+  const packs = pageClass.flush > 0;
+  const firstTail = packs ? tailStart(state, pageClass) : state.entries.length;
   const entries = state.entries.slice(0, firstTail);
   const oldTail = state.entries.slice(firstTail);
 
-  const newSinks =
-    pageClass.flush === 0 ? 0 : Math.min(Math.max(pageClass.sinks - length, 0), newTokens);
+  const newSinks = packs ? Math.min(Math.max(pageClass.sinks - length, 0), newTokens) : 0;
   const builder = new EntryBuilder(request, work, released);
   builder.append(entries, { row: firstRow, position: length, count: newSinks });
 
@@ -67,10 +67,8 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
   builder.pack(entries, toPack.head, statistics, newLength);
 
   const remaining = toPack.rest.filter((span) => span.source === 'window');
-  for (const entry of oldTail) {
-    if (!remaining.some((span) => span.page === entry.page))
-      released.push({ kind: 'window', page: entry.page });
-  }
+  const kept = new Set(remaining.map(({ page }) => page));
+  for (const { page } of oldTail) if (!kept.has(page)) released.push({ kind: 'window', page });
   const firstKept = entries.length;
   for (const { source: _, ...run } of remaining) entries.push({ kind: 'window', ...run });
   const fresh = toPack.rest.find((span) => span.source === 'input');
@@ -78,7 +76,7 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
     builder.append(
       entries,
       { row: fresh.slot, position: fresh.position, count: fresh.count },
-      firstKept,
+      packs ? firstKept : 0,
     );
   }
 
@@ -87,8 +85,8 @@ export function planStep(request: StepRequest, work: WorkList): StepPlan {
     pageClass.packing === 'before-attention'
       ? entries.map(toSpan)
       : [...state.entries.map(toSpan), inputSpan(firstRow, newTokens, length)];
-  const kept = evict(entries, request, newLength, released);
-  return { next: { entries: kept, statistics }, view: { spans, statistics }, released };
+  const seen = evict(entries, request, newLength, released);
+  return { next: { entries: seen, statistics }, view: { spans, statistics }, released };
 }
 
 function inputSpan(row: number, count: number, position: number): Span {

@@ -1,0 +1,123 @@
+/**
+ * Times one decode step over a filled cache, recorded into an encoder of its own. Warm passes come before it in the same
+ * submission, as the clocks of a GPU fall between short bursts.
+ */
+import { gpuTensor, type Recording, type WebGpuBackend } from '@lowbit-kv/backend-webgpu';
+import { drawnQueries } from './drawn-data.js';
+import type { DataSource, FilledCache } from './filled-cache.js';
+import { HEAD_DIM } from './plans.js';
+import { createRandom } from './random.js';
+import { Stopwatch } from './stopwatch.js';
+
+export interface StepTimes {
+  /** Kernel time of attention over one layer, median of the samples, microseconds. */
+  readonly attend: number;
+  /** Kernel time of appending one token a sequence to one layer, microseconds. */
+  readonly append: number;
+  /** What the host takes to record one attend, microseconds. */
+  readonly record: number;
+}
+
+export interface StepOptions {
+  readonly queryHeads: number;
+  /** Query tokens of a sequence. */
+  readonly queries: number;
+  readonly samples: number;
+  readonly warmMicroseconds: number;
+}
+
+/** Attends of one sample take about so long. */
+const SAMPLE_MICROSECONDS = 1500;
+const MOST_ATTENDS = { warm: 2000, sample: 64 } as const;
+
+export async function timeStep(
+  backend: WebGpuBackend,
+  source: DataSource,
+  { cache, sequences }: FilledCache,
+  { queryHeads, queries, samples, warmMicroseconds }: StepOptions,
+): Promise<StepTimes> {
+  const { device } = backend;
+  const layers = cache.plan.layers.length;
+  const shape = [sequences.length * queries, queryHeads, HEAD_DIM];
+  const drawn = drawnQueries(shape, 21) as Float32Array<ArrayBuffer>;
+  const buffer = () => device.createBuffer({ size: drawn.byteLength, usage: 0x8c });
+  const [queryBuffer, outputBuffer] = [buffer(), buffer()];
+  device.queue.writeBuffer(queryBuffer, 0, drawn);
+  const query = gpuTensor(queryBuffer, { type: 'f32', shape });
+  const options = {
+    queries: sequences.map(() => queries),
+    into: { output: gpuTensor(outputBuffer, { type: 'f32', shape }) },
+  };
+  const stopwatch = new Stopwatch(device, samples + 3);
+  const step = cache.step(sequences.map((sequence) => ({ sequence, tokens: 1 })));
+  try {
+    // Makes bind groups and buffers, and says how many passes warm the clocks.
+    const attendCommitted = (times: number) => {
+      for (let i = 0; i < times; i++) cache.attend(i % layers, query, sequences, options);
+    };
+    const cold = await timed(backend, stopwatch, (record, note) => {
+      record(() => attendCommitted(layers));
+      note();
+      record(() => attendCommitted(layers));
+      note();
+    });
+    const estimate = Math.max(1, (cold[0] as number) / layers);
+    const warm = Math.min(MOST_ATTENDS.warm, Math.ceil(warmMicroseconds / estimate));
+    const each = Math.min(MOST_ATTENDS.sample, Math.ceil(SAMPLE_MICROSECONDS / estimate));
+
+    const random = createRandom(31);
+    let attended = 0;
+    let recording = 0;
+    const [append, ...attends] = await timed(backend, stopwatch, (record, note) => {
+      record(() => attendCommitted(warm));
+      note();
+      record(() => {
+        for (let layer = 0; layer < layers; layer++) {
+          const { key, value } = source.rows(sequences.length, random);
+          step.append(layer, key, value);
+        }
+      });
+      note();
+      const from = performance.now();
+      for (let sample = 0; sample < samples; sample++) {
+        record(() => {
+          for (let i = 0; i < each; i++) step.attend(attended++ % layers, query, options);
+        });
+        note();
+      }
+      recording = performance.now() - from;
+    });
+    await step.commit();
+    return {
+      attend: median(attends) / each,
+      append: (append as number) / layers,
+      record: (recording * 1000) / attended,
+    };
+  } finally {
+    step.abandon();
+    stopwatch.dispose();
+    queryBuffer.destroy();
+    outputBuffer.destroy();
+  }
+}
+
+/** Records, submits, and gives the times between the notes. */
+async function timed(
+  backend: WebGpuBackend,
+  stopwatch: Stopwatch,
+  work: (record: (work: () => void) => void, note: () => void) => void,
+): Promise<number[]> {
+  const encoder = backend.device.createCommandEncoder();
+  const recordings: Recording[] = [];
+  work(
+    (part) => recordings.push(backend.record(encoder, part)),
+    () => stopwatch.note(encoder),
+  );
+  const times = stopwatch.submit(encoder);
+  for (const recording of recordings) recording.submitted();
+  return times;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+}
