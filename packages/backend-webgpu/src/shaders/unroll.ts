@@ -5,7 +5,10 @@ import type { Constant } from './compose.js';
 
 const HEADER = /^( *)for \(var (\w+) = 0u; \2 < (\w+); \2 \+= 1u\) \{ \/\/ unrolled$/;
 
-/** Bounds are numbers, or constants that are one. */
+/** Longer loops stay: their text would be too long for compilers. */
+const MOST_TRIPS = 16;
+
+/** Bounds are constants that are numbers. */
 export function unrolled(text: string, constants: Readonly<Record<string, Constant>>): string {
   return expand(text.split('\n'), constants).join('\n');
 }
@@ -21,12 +24,14 @@ function expand(lines: readonly string[], constants: Readonly<Record<string, Con
     }
     const [, indent, name, bound] = header as unknown as [string, string, string, string];
     const end = lines.indexOf(`${indent}}`, i);
-    const count = constants[bound] ?? Number.parseInt(bound, 10);
-    if (end < 0 || typeof count !== 'number' || !Number.isInteger(count))
+    const count = constants[bound];
+    if (end < 0 || typeof count !== 'number')
       throw new TypeError(`a loop that cannot be unrolled: ${line}`);
     const body = expand(lines.slice(i + 1, end), constants);
-    for (let n = 0; n < count; n++)
-      result.push(`${indent}{`, `${indent}  const ${name} = ${n}u;`, ...body, `${indent}}`);
+    if (count > MOST_TRIPS) result.push(line, ...body, `${indent}}`);
+    else
+      for (let n = 0; n < count; n++)
+        result.push(`${indent}{`, `${indent}  const ${name} = ${n}u;`, ...body, `${indent}}`);
     i = end;
   }
   return result;
