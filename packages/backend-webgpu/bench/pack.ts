@@ -272,7 +272,7 @@ async function benchImport(type: TensorType): Promise<void> {
     // Buffers of the pool are given back when their work is recorded: every import writes to the same one.
     const us = await time(
       () => {
-        pool.put(step, 0, tensor, nothing, { layer: 0, rows: [] });
+        pool.put(step, 0, tensor, nothing, { layer: 0, firstHead: 0, heads: HEADS, rows: [] });
         later.push(step++);
       },
       () => {

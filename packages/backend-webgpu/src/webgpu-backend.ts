@@ -109,7 +109,7 @@ async function warmUp(
   context.check();
   const { pipelines, recorder, scratch, prepared, partials, inputs, results } = context;
   const [kernels] = await Promise.all([
-    planKernels(pipelines, shaders, plan),
+    planKernels(pipelines, shaders, plan.layers),
     importKernels(pipelines),
   ]);
   recorder.prepare(recordings);

@@ -16,9 +16,10 @@ import { HEAD_DIM, KV_HEADS } from './plans.js';
 import { createRandom, type Random, shuffled } from './random.js';
 
 /** Rows of one step. */
-const STEP_ROWS = 4096;
-/** Rows that steps take theirs from. */
-const SOURCE_ROWS = 4608;
+const STEP_ROWS = 16384;
+/** Rows that are drawn, and what steps take theirs from: the drawn ones, repeated. */
+const DRAWN_ROWS = 4608;
+const SOURCE_ROWS = 4 * DRAWN_ROWS;
 const ROW_ELEMENTS = KV_HEADS * HEAD_DIM;
 /** Sequences that may be alive beside the filled ones while pages are shuffled; only tails need room for that. */
 const MORE_SEQUENCES = { tails: 64, plain: 1024 } as const;
@@ -36,10 +37,12 @@ export class DataSource {
   readonly #value: GPUBuffer;
 
   constructor(device: GPUDevice) {
-    const shape = [SOURCE_ROWS, KV_HEADS, HEAD_DIM];
+    const shape = [DRAWN_ROWS, KV_HEADS, HEAD_DIM];
     const upload = (data: Uint16Array<ArrayBuffer>) => {
-      const buffer = device.createBuffer({ size: data.byteLength, usage: 0x88 }); // STORAGE | COPY_DST
-      device.queue.writeBuffer(buffer, 0, data);
+      const size = SOURCE_ROWS * ROW_ELEMENTS * 2;
+      const buffer = device.createBuffer({ size, usage: 0x88 }); // STORAGE | COPY_DST
+      for (let byte = 0; byte < size; byte += data.byteLength)
+        device.queue.writeBuffer(buffer, byte, data);
       return buffer;
     };
     this.#key = upload(drawnKeys(shape, 11, 'f16') as Uint16Array<ArrayBuffer>);

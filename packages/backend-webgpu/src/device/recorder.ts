@@ -15,7 +15,14 @@ const MOST_BIND_GROUPS = 4096;
 export const LONGEST_X = 32768;
 
 /** A whole buffer, or a part of it that begins where bindings may begin. */
-export type Bound = GPUBuffer | { readonly buffer: GPUBuffer; readonly offset: number };
+export type Bound = GPUBuffer | BoundPart;
+
+interface BoundPart {
+  readonly buffer: GPUBuffer;
+  readonly offset: number;
+  /** Bytes. Default: to the end. Two parts of a buffer that are written may not overlap. */
+  readonly size?: number;
+}
 
 export interface Dispatch {
   readonly kernel: Kernel;
@@ -302,7 +309,7 @@ export class Recorder {
     const bound = buffers.map(boundPart);
     const key = [
       ...[kernel.layout, jobs, commands].map((object) => this.#idOf(object)),
-      ...bound.map(({ buffer, offset }) => `${this.#idOf(buffer)}+${offset}`),
+      ...bound.map(({ buffer, offset, size = '' }) => `${this.#idOf(buffer)}+${offset}+${size}`),
     ].join();
     let group = this.#bindGroups.get(key);
     if (group === undefined) {
@@ -363,6 +370,6 @@ export class Recorder {
   }
 }
 
-function boundPart(bound: Bound): { readonly buffer: GPUBuffer; readonly offset: number } {
+function boundPart(bound: Bound): BoundPart {
   return 'buffer' in bound ? bound : { buffer: bound, offset: 0 };
 }

@@ -6,7 +6,7 @@ import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
-import { SEGMENT_WORDS, segmentsOf } from './segments.js';
+import { SEGMENT_WORDS, SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
@@ -35,6 +35,8 @@ export interface AttendContext {
   readonly output: Bound;
   readonly logSumExp: Bound;
   readonly workgroups: number;
+  /** Shared by the layers of a cache. Default: tables of its own. */
+  readonly segments?: SegmentTables;
 }
 
 /** Queries `first` to `first + queries - 1` of the job, of one sequence; the last stands at position `length - 1`. */
@@ -45,9 +47,16 @@ export interface QueryBlock {
   readonly length: number;
 }
 
-export function attend(context: AttendContext, sequences: readonly AttendSequence[]): void {
-  for (const round of rounds(context, sequences))
-    dispatchRound(context, placeRound(context, round));
+/** `parts`: of a layer, all with as many heads. They share tables, queries of their own are in place already. */
+export function attend(
+  parts: readonly AttendContext[],
+  sequences: readonly AttendSequence[],
+): void {
+  const [first] = parts as [AttendContext];
+  for (const round of rounds(first, sequences)) {
+    const placed = placeRound(first, round, parts.length);
+    for (const part of parts) dispatchRound(part, placed);
+  }
 }
 
 function* rounds(
@@ -102,7 +111,11 @@ export interface PlacedRound {
   readonly partials: GPUBuffer;
 }
 
-export function placeRound(context: AttendContext, round: readonly QueryBlock[]): PlacedRound {
+export function placeRound(
+  context: AttendContext,
+  round: readonly QueryBlock[],
+  parts = 1,
+): PlacedRound {
   const { plan, recorder, kernels } = context;
   const { queryHeads, kvHeads } = plan.geometry;
   const tables = roundTables(context, round);
@@ -115,9 +128,11 @@ export function placeRound(context: AttendContext, round: readonly QueryBlock[])
   );
   const partials = context.partials.atLeast(tables.partialRows * kernels.partialWords * 4);
   const { sequences, segments, items, rows } = tables;
-  recorder.reserve(3, sequences.length + segments.length + items.length + rows.length);
+  const segmentWords = segments.reduce((sum, words) => sum + words.length, 0);
+  recorder.reserve(3 * parts, sequences.length + segmentWords + items.length + rows.length);
   const firstSequence = recorder.table(sequences);
-  const firstSegment = recorder.table(segments);
+  const firstSegment = firstSequence + sequences.length;
+  for (const words of segments) recorder.table(words);
   // Tables name sequences by where they lie in the commands.
   for (let i = 0; i < items.length; i += ITEM_WORDS)
     items[i] = (items[i] as number) + firstSequence;
@@ -175,7 +190,8 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
 
 interface RoundTables {
   readonly sequences: number[];
-  readonly segments: number[];
+  /** Of each sequence, one after another. */
+  readonly segments: Uint32Array[];
   /** Sequence (offset into `sequences`), first segment, segments, first partial row. */
   readonly items: number[];
   /** Sequence (offset into `sequences`), query of the block. */
@@ -184,40 +200,36 @@ interface RoundTables {
 }
 
 function roundTables(context: AttendContext, round: readonly QueryBlock[]): RoundTables {
-  const { plan, key, value, inputs } = context;
+  const { plan, key, value, inputs, segments = new SegmentTables() } = context;
   const { queryHeads } = plan.geometry;
-  const tables = { sequences: [] as number[], segments: [] as number[], items: [] as number[] };
+  const tables = {
+    sequences: [] as number[],
+    segments: [] as Uint32Array[],
+    items: [] as number[],
+  };
   const rows: number[] = [];
   const split = splitTokens(context, round);
-  const pageOf = (memory: TensorMemory, half: number) => (span: { source: string; page: number }) =>
-    span.source === 'packed'
-      ? memory.wordOf('packed', span.page)
-      : span.source === 'window'
-        ? memory.halfOf('window', span.page)
-        : half;
+  const keyPlace = { memory: key, inputHalf: inputs.key };
+  const valuePlace = { memory: value, inputHalf: inputs.value };
   const halfOf = (memory: TensorMemory, page: number) =>
     page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
-  const known = new Map<AttendSequence, { first: number; words: number[] }>();
+  const known = new Map<AttendSequence, { first: number; words: Uint32Array }>();
+  let segmentCount = 0;
   let partialRows = 0;
   for (const block of round) {
     const { sequence } = block;
-    let segments = known.get(sequence);
-    if (segments === undefined) {
-      const words = segmentsOf(
-        sequence.key,
-        sequence.value,
-        pageOf(key, inputs.key),
-        pageOf(value, inputs.value),
-      );
-      segments = { first: tables.segments.length / SEGMENT_WORDS, words };
-      for (const word of words) tables.segments.push(word);
-      known.set(sequence, segments);
+    let own = known.get(sequence);
+    if (own === undefined) {
+      own = { first: segmentCount, words: segments.of(sequence, keyPlace, valuePlace) };
+      segmentCount += own.words.length / SEGMENT_WORDS;
+      tables.segments.push(own.words);
+      known.set(sequence, own);
     }
     const offset = tables.sequences.length;
     const firstItem = tables.items.length / ITEM_WORDS;
     const blockRows = block.queries * queryHeads;
-    for (const [first, count] of splits(segments.words, split)) {
-      tables.items.push(offset, segments.first + first, count, partialRows);
+    for (const [first, count] of splits(own.words, split)) {
+      tables.items.push(offset, own.first + first, count, partialRows);
       partialRows += blockRows;
     }
     tables.sequences.push(
@@ -261,7 +273,7 @@ export function partialBytes(
 }
 
 /** Runs of segments with about `tokens` tokens each: first segment and count. */
-function* splits(words: readonly number[], tokens: number): Generator<[number, number]> {
+function* splits(words: Uint32Array, tokens: number): Generator<[number, number]> {
   const segments = words.length / SEGMENT_WORDS;
   let first = 0;
   let held = 0;

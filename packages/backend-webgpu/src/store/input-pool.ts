@@ -21,6 +21,13 @@ export interface StepInput {
   readonly value: number;
 }
 
+/** Queries where shaders can read them densely; `done` once the job is recorded. */
+export interface QueryInput {
+  readonly source: Bound;
+  readonly type: TensorType;
+  readonly done: () => void;
+}
+
 export interface ImportKernels {
   /** To f16, with a flag for what f16 cannot hold. */
   readonly half: Kernel;
@@ -34,6 +41,9 @@ export interface ImportKernels {
 export interface ImportPlace {
   readonly tensor: 'key' | 'value';
   readonly layer: number;
+  /** The first head of the tensor, of so many that the caller gave. */
+  readonly firstHead: number;
+  readonly heads: number;
   readonly rows: readonly {
     readonly sequence: number;
     readonly position: number;
@@ -56,7 +66,7 @@ export class InputPool {
   readonly #kernels: ImportKernels;
   readonly #checksFinite: boolean;
   readonly #used = new Map<number, GPUBuffer[]>();
-  /** By step and layer: a tensor may name a buffer whose contents change from layer to layer. */
+  /** By step and layer, or part of one: a tensor may name a buffer whose contents change from layer to layer. */
   readonly #inputs = new Map<number, Map<number, StepInput>>();
   readonly #flagged = new Map<number, Flagged[]>();
   readonly #freeFlags: number[] = [];
@@ -68,7 +78,7 @@ export class InputPool {
     this.#checksFinite = nonFinite === 'error';
   }
 
-  /** Keys and values of a layer of a step in one buffer, taken in when they are appended. */
+  /** Keys and values of a layer, or part of one, of a step in one buffer, taken in when they are appended. */
   put(
     step: number,
     layer: number,
@@ -94,12 +104,7 @@ export class InputPool {
     return input;
   }
 
-  /** Queries where shaders can read them densely; `done` once the job is recorded. */
-  queryInput(query: Tensor): {
-    readonly source: Bound;
-    readonly type: TensorType;
-    readonly done: () => void;
-  } {
+  queryInput(query: Tensor): QueryInput {
     const { inputs, recorder, device } = this.#context;
     if (!isHostTensor(query)) {
       const layout = layoutOf(query);
@@ -121,6 +126,11 @@ export class InputPool {
       type,
       done: () => recorder.whenSubmitted(() => inputs.give(buffer)),
     };
+  }
+
+  /** Copies a tensor to dense f32. */
+  copy(tensor: Tensor, buffer: GPUBuffer, word: number): void {
+    this.#take(tensor, buffer, word, this.#kernels.float, NO_FLAG);
   }
 
   /** Whether tensors of the step are looked at on the device. */
@@ -251,9 +261,15 @@ function isAligned(tensor: Tensor): boolean {
   );
 }
 
-function nonFinite({ tensor, layer, rows, shape }: Flagged, element: number): LowbitKvError {
+function nonFinite(
+  { tensor, layer, firstHead, heads: all, rows, shape }: Flagged,
+  element: number,
+): LowbitKvError {
   const [, heads = 1, dim = 1] = shape;
+  const head = firstHead + (Math.floor(element / dim) % heads);
+  const channel = element % dim;
   let row = Math.floor(element / (heads * dim));
+  const given = (row * all + head) * dim + channel;
   const run = rows.find(({ count }) => {
     if (row < count) return true;
     row -= count;
@@ -261,16 +277,16 @@ function nonFinite({ tensor, layer, rows, shape }: Flagged, element: number): Lo
   });
   return new LowbitKvError('NON_FINITE', {
     message: 'a value is not finite in f16',
-    value: `element ${element}`,
+    value: `element ${given}`,
     valid: 'finite numbers up to 65504 in magnitude',
     next: "Look for an overflow upstream; nonFinite: 'mask' stores the rest and leaves this value undefined.",
     where: {
       tensor,
       layer,
       sequence: run?.sequence ?? 0,
-      head: Math.floor(element / dim) % heads,
+      head,
       token: (run?.position ?? 0) + row,
-      channel: element % dim,
+      channel,
     },
   });
 }

@@ -1,7 +1,7 @@
 /**
  * The kernels that a plan needs, made once per text.
  */
-import type { LayerPlan, Plan } from '@lowbit-kv/core';
+import type { LayerPlan } from '@lowbit-kv/core';
 import type { Kernel, Pipelines } from '../device/pipelines.js';
 import { attentionPrograms, orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
 import { importPrograms } from '../shaders/import-programs.js';
@@ -21,9 +21,9 @@ export interface LayerKernels {
 export async function planKernels(
   pipelines: Pipelines,
   shaders: ShaderOptions,
-  plan: Plan,
+  layers: readonly LayerPlan[],
 ): Promise<LayerKernels[]> {
-  return Promise.all(plan.layers.map((layer) => layerKernels(pipelines, shaders, layer)));
+  return Promise.all(layers.map((layer) => layerKernels(pipelines, shaders, layer)));
 }
 
 export async function importKernels(pipelines: Pipelines): Promise<ImportKernels> {

@@ -2,36 +2,99 @@
  * The tokens a sequence shows to attention, as runs over which the sources of keys and of values do not change.
  */
 import type { Span, TensorView } from '@lowbit-kv/core';
+import type { TensorMemory } from './tensor-memory.js';
 
 /** Words of a segment: position, count, then source, page and slot of keys and of values. */
 export const SEGMENT_WORDS = 8;
 
 const SOURCES = { packed: 0, window: 1, input: 2 } as const;
 
+/** What tells where the pages of a tensor begin, and the new tokens of a step in its input. */
+export interface TensorPlace {
+  readonly memory: TensorMemory;
+  /** First half of the tensor in the input. */
+  readonly inputHalf: number;
+}
+
+interface KnownSegments {
+  readonly values: readonly Span[];
+  readonly place: string;
+  readonly words: Uint32Array;
+}
+
+/**
+ * Segments of views, kept as long as the views are: the layers of a step see the same ones, and a long sequence has
+ * thousands.
+ */
+export class SegmentTables {
+  readonly #known = new WeakMap<readonly Span[], KnownSegments[]>();
+
+  /** SEGMENT_WORDS words for each segment. */
+  of(
+    { key, value }: { readonly key: TensorView; readonly value: TensorView },
+    keyPlace: TensorPlace,
+    valuePlace: TensorPlace,
+  ): Uint32Array {
+    const place = `${placeOf(keyPlace)},${placeOf(valuePlace)}`;
+    const known = this.#known.get(key.spans) ?? [];
+    const found = known.find((entry) => entry.values === value.spans && entry.place === place);
+    if (found !== undefined) return found.words;
+    const words = segmentsOf(key.spans, value.spans, pageOf(keyPlace), pageOf(valuePlace));
+    known.push({ values: value.spans, place, words });
+    this.#known.set(key.spans, known);
+    return words;
+  }
+}
+
+/** Equal for tensors whose pages of equal numbers begin at equal places. */
+function placeOf({ memory, inputHalf }: TensorPlace): string {
+  return [
+    memory.byteOf('packed', 0),
+    memory.sizeOf('packed'),
+    memory.byteOf('window', 0),
+    memory.sizeOf('window'),
+    inputHalf,
+  ].join();
+}
+
 /** Where the page of a span begins, in the unit its source is read by. */
-export type PageOf = (span: Span) => number;
+type PageOf = (span: Span) => number;
+
+function pageOf({ memory, inputHalf }: TensorPlace): PageOf {
+  return ({ source, page }) => {
+    if (source === 'packed') return memory.wordOf('packed', page);
+    return source === 'window' ? memory.halfOf('window', page) : inputHalf;
+  };
+}
 
 /** Tokens that both tensors hold, in rising position. Positions that only one of them still has are seen by no query. */
-export function segmentsOf(
-  key: TensorView,
-  value: TensorView,
+function segmentsOf(
+  keys: readonly Span[],
+  values: readonly Span[],
   keyPage: PageOf,
   valuePage: PageOf,
-): number[] {
-  const words: number[] = [];
-  const [keys, values] = [key.spans, value.spans];
+): Uint32Array {
+  // Each segment but the last ends a span.
+  const words = new Uint32Array((keys.length + values.length) * SEGMENT_WORDS);
+  let at = 0;
   for (let i = 0, j = 0; i < keys.length && j < values.length; ) {
     const k = keys[i] as Span;
     const v = values[j] as Span;
     const first = Math.max(k.position, v.position);
     const end = Math.min(k.position + k.count, v.position + v.count);
     if (first < end) {
-      words.push(first, end - first);
-      words.push(SOURCES[k.source], keyPage(k), k.slot + first - k.position);
-      words.push(SOURCES[v.source], valuePage(v), v.slot + first - v.position);
+      words[at] = first;
+      words[at + 1] = end - first;
+      words[at + 2] = SOURCES[k.source];
+      words[at + 3] = keyPage(k);
+      words[at + 4] = k.slot + first - k.position;
+      words[at + 5] = SOURCES[v.source];
+      words[at + 6] = valuePage(v);
+      words[at + 7] = v.slot + first - v.position;
+      at += SEGMENT_WORDS;
     }
     if (k.position + k.count <= end) i++;
     if (v.position + v.count <= end) j++;
   }
-  return words;
+  return words.slice(0, at);
 }

@@ -8,40 +8,31 @@ import {
   type BlockStore,
   f32Tensor,
   type HostTensor,
-  type LayerPlan,
   LowbitKvError,
   type PageRequest,
   type Plan,
   type StoreOptions,
   type Tensor,
-  type TensorPlan,
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
-import { checkLimits } from '../device/limits.js';
 import type { Bound, Recording, Submission } from '../device/recorder.js';
 import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
-import { orderOf, type ShaderOptions } from '../shaders/attention-programs.js';
-import type { CodeOrder } from '../shaders/code-order.js';
-import { tensorNumbers } from '../shaders/tensor-numbers.js';
+import type { ShaderOptions } from '../shaders/attention-programs.js';
 import { appendTensor } from './append.js';
 import { attend, WORKGROUPS } from './attend.js';
-import { InputPool } from './input-pool.js';
-import { importKernels, type LayerKernels, planKernels } from './kernels.js';
+import { headsOfTensor, joinPages, splitPages } from './head-parts.js';
+import { InputPool, type QueryInput } from './input-pool.js';
+import { JoinedHeads } from './joined-heads.js';
+import { importKernels } from './kernels.js';
+import { createLayers, type Layer, pageBuffers, partShape } from './layers.js';
 import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
+import { SegmentTables } from './segments.js';
 import { StepFaults } from './step-faults.js';
-import { TensorMemory } from './tensor-memory.js';
+import type { TensorMemory } from './tensor-memory.js';
 
 /** Scratch that packing goes through, unless one block needs more. */
 const SCRATCH_BYTES = 4 * 1024 * 1024;
-
-interface Layer {
-  readonly plan: LayerPlan;
-  readonly key: TensorMemory;
-  readonly value: TensorMemory;
-  readonly order: CodeOrder;
-  readonly kernels: LayerKernels;
-}
 
 export class WebGpuStore implements BlockStore {
   readonly #context: GpuContext;
@@ -49,6 +40,7 @@ export class WebGpuStore implements BlockStore {
   readonly #faults: StepFaults;
   readonly #layers: Layer[];
   readonly #scratchBytes: number;
+  readonly #segments = new SegmentTables();
   /** Buffers of results that somebody may still use. */
   readonly #results = new Set<GPUBuffer>();
   /** What the work of each open step was submitted in. */
@@ -76,59 +68,17 @@ export class WebGpuStore implements BlockStore {
     plan: Plan,
     options: StoreOptions,
   ): Promise<WebGpuStore> {
-    const { device, pipelines } = context;
     context.check();
-    checkLimits(device, plan, options);
-    const [kernels, imports] = await Promise.all([
-      planKernels(pipelines, shaders, plan),
-      importKernels(pipelines),
-    ]);
-    context.check();
-    const layers: Layer[] = [];
-    device.pushErrorScope('validation');
-    device.pushErrorScope('out-of-memory');
-    for (const [i, layer] of plan.layers.entries()) {
-      const memory = (tensor: TensorPlan) =>
-        new TensorMemory(
-          device,
-          tensor,
-          options.pages[tensor.class] ?? { packed: 0, window: 0, statistics: 0 },
-          tensorNumbers(tensor, tensor.tensor === 'key' ? layer.geometry.rotary : null).words,
-        );
-      layers.push({
-        plan: layer,
-        key: memory(layer.key),
-        value: memory(layer.value),
-        order: orderOf(layer, shaders),
-        kernels: kernels[i] as LayerKernels,
-      });
-    }
-    const [memory, validation] = await Promise.all([
-      device.popErrorScope(),
-      device.popErrorScope(),
-    ]);
-    const error = memory ?? validation;
-    if (error !== null) {
-      for (const { key, value } of layers) {
-        key.buffer.destroy();
-        value.buffer.destroy();
-      }
-      throw new LowbitKvError('BACKEND_FAILED', {
-        message:
-          memory === null
-            ? 'the GPU refused the pages of the cache'
-            : 'the GPU has too little memory for the pages of the cache',
-        value: error.message,
-        valid: 'a capacity whose pages fit beside everything else on the GPU',
-        next: 'Create the cache with a smaller capacity, or free other buffers first.',
-      });
-    }
+    const imports = await importKernels(context.pipelines);
+    const layers = await createLayers(context, shaders, plan, options);
     const inputs = new InputPool(context, imports, options.nonFinite);
     return new WebGpuStore(context, layers, inputs, scratchBytes(plan));
   }
 
   get allocatedBytes(): number {
-    return this.#layers.reduce((sum, { key, value }) => sum + key.pageBytes + value.pageBytes, 0);
+    return this.#layers
+      .flatMap(({ parts }) => parts)
+      .reduce((sum, { key, value }) => sum + key.pageBytes + value.pageBytes, 0);
   }
 
   append(job: AppendJob): void {
@@ -139,27 +89,34 @@ export class WebGpuStore implements BlockStore {
 
   #append(layer: Layer, job: AppendJob): void {
     const { recorder, scratch } = this.#context;
-    const input = this.#inputs.put(job.step, job.layer, job.key, job.value, {
-      layer: layer.plan.layer,
-      rows: job.rows,
-    });
-    for (const tensor of ['key', 'value'] as const) {
-      appendTensor(
-        {
-          recorder,
-          kernels: layer.kernels[tensor],
-          memory: layer[tensor],
-          order: layer.order,
-          scratch: scratch.atLeast(this.#scratchBytes),
-          inputs: input.buffer,
-          inputHalf: input[tensor],
-          fault: () =>
-            this.#faults.register(job.step, (head) =>
-              outlierCapacity(layer.plan[tensor], layer.plan.layer, head),
-            ),
-        },
-        job.work[tensor],
-      );
+    const { kvHeads } = layer.plan.geometry;
+    for (const part of layer.parts) {
+      const { number, firstHead, plan } = part;
+      const heads = (tensor: Tensor) => headsOfTensor(tensor, firstHead, plan.geometry.kvHeads);
+      const input = this.#inputs.put(job.step, number, heads(job.key), heads(job.value), {
+        layer: layer.plan.layer,
+        firstHead,
+        heads: kvHeads,
+        rows: job.rows,
+      });
+      for (const tensor of ['key', 'value'] as const) {
+        appendTensor(
+          {
+            recorder,
+            kernels: part.kernels[tensor],
+            memory: part[tensor],
+            order: layer.order,
+            scratch: scratch.atLeast(this.#scratchBytes),
+            inputs: input.buffer,
+            inputHalf: input[tensor],
+            fault: () =>
+              this.#faults.register(job.step, (head) =>
+                outlierCapacity(plan[tensor], layer.plan.layer, head),
+              ),
+          },
+          job.work[tensor],
+        );
+      }
     }
   }
 
@@ -178,32 +135,45 @@ export class WebGpuStore implements BlockStore {
   #attend(layer: Layer, job: AttendJob, submissions: Set<Submission>): AttentionResult {
     const { recorder, nothing, prepared, partials } = this.#context;
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
-    const queries = job.query.shape[0] as number;
-    const output = this.#target(job.into?.output, [queries, queryHeads, valueHeadDim]);
-    const sums = this.#target(job.into?.logSumExp, [queries, queryHeads]);
-    const inputs =
-      job.input === undefined
-        ? { buffer: nothing, key: 0, value: 0 }
-        : this.#inputs.get(job.step, job.layer);
-    const query = this.#inputs.queryInput(job.query);
+    const [rows = 0] = job.query.shape;
+    const output = this.#target(job.into?.output, [rows, queryHeads, valueHeadDim]);
+    const sums = this.#target(job.into?.logSumExp, [rows, queryHeads]);
+    const group = queryHeads / layer.plan.geometry.kvHeads;
+    const joined =
+      layer.parts.length === 1
+        ? null
+        : new JoinedHeads(this.#context, this.#inputs, layer.parts.length, job.query.shape, [
+            valueHeadDim,
+            1,
+          ]);
+    const queries = layer.parts.map(({ firstHead, plan: { geometry } }) =>
+      this.#inputs.queryInput(
+        headsOfTensor(job.query, firstHead * group, geometry.kvHeads * group),
+      ),
+    );
     attend(
-      {
-        plan: layer.plan,
+      layer.parts.map((part, i) => ({
+        plan: part.plan,
         recorder,
-        kernels: layer.kernels.attention,
-        key: layer.key,
-        value: layer.value,
-        inputs,
-        query,
+        kernels: part.kernels.attention,
+        key: part.key,
+        value: part.value,
+        inputs:
+          job.input === undefined
+            ? { buffer: nothing, key: 0, value: 0 }
+            : this.#inputs.get(job.step, part.number),
+        query: queries[i] as QueryInput,
         prepared,
         partials,
-        output: output.bound,
-        logSumExp: sums.bound,
+        output: joined?.part(0, i) ?? output.bound,
+        logSumExp: joined?.part(1, i) ?? sums.bound,
         workgroups: WORKGROUPS,
-      },
+        segments: this.#segments,
+      })),
       job.sequences.filter((sequence) => sequence.queries > 0),
     );
-    query.done();
+    for (const query of queries) query.done();
+    joined?.write([output, sums]);
     recorder.submit();
     if (job.logSumExp) return this.#result(submissions, output, sums);
     this.#release(sums);
@@ -239,32 +209,39 @@ export class WebGpuStore implements BlockStore {
 
   async readPages(request: PageRequest): Promise<Uint8Array> {
     const layer = this.#layer(request.layer);
-    const memory = layer[request.tensor];
     this.#enter();
-    const ranges = request.pages.map((page) => ({
-      offset: memory.byteOf(request.kind, page),
-      size: memory.sizeOf(request.kind),
-    }));
-    const bytes = await this.#context.read(memory.buffer, ranges);
-    if (request.kind === 'packed' && layer.order === 'reduction')
-      for (const page of pagesOf(bytes, memory)) toCanonical(memory.plan, page);
-    return bytes;
+    const parts: Uint8Array[] = [];
+    for (const part of layer.parts) {
+      const memory = part[request.tensor];
+      const ranges = request.pages.map((page) => ({
+        offset: memory.byteOf(request.kind, page),
+        size: memory.sizeOf(request.kind),
+      }));
+      const bytes = await this.#context.read(memory.buffer, ranges);
+      if (request.kind === 'packed' && layer.order === 'reduction')
+        for (const page of pagesOf(bytes, memory)) toCanonical(memory.plan, page);
+      parts.push(bytes);
+    }
+    return joinPages(parts, ...partShape(layer, request));
   }
 
   async writePages(request: PageRequest, bytes: Uint8Array): Promise<void> {
     const layer = this.#layer(request.layer);
-    const memory = layer[request.tensor];
     this.#enter();
     this.#context.recorder.submit();
-    const size = memory.sizeOf(request.kind);
-    for (const [i, page] of request.pages.entries()) {
-      const part = bytes.slice(i * size, (i + 1) * size);
-      if (request.kind === 'packed' && layer.order === 'reduction') toReduction(memory.plan, part);
-      this.#context.device.queue.writeBuffer(
-        memory.buffer,
-        memory.byteOf(request.kind, page),
-        part,
-      );
+    const parts = splitPages(bytes, layer.parts.length, ...partShape(layer, request));
+    for (const [p, part] of layer.parts.entries()) {
+      const memory = part[request.tensor];
+      const size = memory.sizeOf(request.kind);
+      for (const [i, page] of request.pages.entries()) {
+        const own = (parts[p] as Uint8Array).slice(i * size, (i + 1) * size);
+        if (request.kind === 'packed' && layer.order === 'reduction') toReduction(memory.plan, own);
+        this.#context.device.queue.writeBuffer(
+          memory.buffer,
+          memory.byteOf(request.kind, page),
+          own,
+        );
+      }
     }
   }
 
@@ -275,8 +252,7 @@ export class WebGpuStore implements BlockStore {
     const layers = this.#layers.splice(0);
     this.#inputs.dispose();
     recorder.whenSubmitted(() => {
-      const pages = layers.flatMap(({ key, value }) => [key.buffer, value.buffer]);
-      for (const buffer of [...pages, ...this.#results]) {
+      for (const buffer of [...pageBuffers(layers), ...this.#results]) {
         recorder.release(buffer);
         buffer.destroy();
       }
@@ -331,7 +307,8 @@ export class WebGpuStore implements BlockStore {
         next: 'Give a tensor of its own for the output, and convert or copy it afterwards.',
       });
     }
-    return { shape, buffer, bound: { buffer, offset: byte }, offset: byte, tensor: into };
+    const bound = { buffer, offset: byte, size: elementsIn(shape) * 4 };
+    return { shape, buffer, bound, offset: byte, tensor: into };
   }
 
   /** Its buffer goes back to the pool, unless it is the caller's. */

@@ -1,7 +1,13 @@
 /**
  * The cache: sequences over a pool of pages. Decides what happens; a backend's store executes it.
  */
-import type { AttendSequence, AttentionResult, BlockStore, PageCounts } from '../backend.js';
+import type {
+  AttendSequence,
+  AttentionResult,
+  BlockStore,
+  PageCounts,
+  TensorView,
+} from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checkCount, checkList, checkOptions } from '../options.js';
 import { modelLayers } from '../plan/model-layers.js';
@@ -44,6 +50,8 @@ export class Cache {
   readonly plan: Plan;
   readonly #host: StepHost;
   readonly #sequences = new Set<Sequence>();
+  /** Of states that attention outside a step has met: as long as one stays, backends see the same view. */
+  readonly #views = new WeakMap<TensorState, TensorView>();
   #nextId = 0;
   #nextStep = 0;
   #disposed = false;
@@ -114,17 +122,13 @@ export class Cache {
     checkList('attend', sequences, 'sequences');
     const modelLayer = layerOf(this.#host.layers, layer);
     for (const sequence of sequences) this.#own(sequence);
-    const view = (state: TensorState) => ({
-      spans: state.entries.map(toSpan),
-      statistics: state.statistics,
-    });
     const jobs = checkedJobs(query, modelLayer, ({ plan }) =>
       attendSequences(
         sequences.map((sequence, i) => ({
           length: sequence.length,
           queries: options.queries?.[i] ?? 1,
-          key: view(sequence.states[plan.key.class] as TensorState),
-          value: view(sequence.states[plan.value.class] as TensorState),
+          key: this.#viewOf(sequence.states[plan.key.class] as TensorState),
+          value: this.#viewOf(sequence.states[plan.value.class] as TensorState),
         })),
         options.queries,
       ),
@@ -288,6 +292,15 @@ export class Cache {
     for (const sequence of this.#sequences) sequence.disposed = true;
     this.#sequences.clear();
     this.#host.store.dispose();
+  }
+
+  #viewOf(state: TensorState): TensorView {
+    let view = this.#views.get(state);
+    if (view === undefined) {
+      view = { spans: state.entries.map(toSpan), statistics: state.statistics };
+      this.#views.set(state, view);
+    }
+    return view;
   }
 
   /** Keeps the pages of sequences from being written or given away while they are read. */
