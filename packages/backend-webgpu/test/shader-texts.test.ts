@@ -6,7 +6,6 @@ import { expect, it } from 'vitest';
 import { refusals } from '../src/refusals.js';
 import type { ShaderOptions } from '../src/shaders/attention-programs.js';
 import { SHADER_PARTS } from '../src/shaders/parts.generated.js';
-import { unrolled } from '../src/shaders/unroll.js';
 import { mainPlans } from './support/main-plans.js';
 import { layerPrograms, planTexts } from './support/plan-programs.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
@@ -21,16 +20,11 @@ const INTEGER: ShaderOptions = { ...GENERAL, subgroupsOf32: true, integerDots: t
 /** The text with every shader file in it replaced by its name, so that only what a plan decides is left. */
 function skeleton(code: string): string {
   let text = code;
-  const numbers = code.matchAll(/^const (\w+) = (\d+)u;$/gm);
-  const constants = Object.fromEntries(
-    [...numbers].map(([, name, value]) => [name, Number(value)]),
-  );
   const parts = Object.entries(SHADER_PARTS).sort(([, a], [, b]) => b.length - a.length);
   for (const [name, part] of parts) {
     for (const prefix of ['tensor_', 'key_', 'value_']) {
-      const renamed = part.replace(/\btensor_/g, prefix);
-      const own = 'PATCH_SLOTS' in constants ? unrolled(renamed, constants) : renamed;
-      const as = renamed === part ? '' : ` as ${prefix}`;
+      const own = part.replace(/\btensor_/g, prefix);
+      const as = own === part ? '' : ` as ${prefix}`;
       text = text.split(own).join(`// ${name}.wgsl${as}\n`);
     }
   }

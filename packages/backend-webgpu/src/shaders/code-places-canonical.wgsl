@@ -1,6 +1,8 @@
 // Where canonical order keeps codes: code `number` of a row at bit `tensor_bits * number`.
 
 const CODE_FLIP = 0u;
+// Neighbours in memory are words of a row.
+const NEIGHBOURS_OTHER = false;
 
 // Word and lowest bit of a code.
 fn codePlace(number: u32) -> vec2<u32> {

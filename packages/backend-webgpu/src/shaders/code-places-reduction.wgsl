@@ -3,6 +3,8 @@
 // Unsigned codes are stored less half their range, so that a field in the high bits of a byte is a signed number.
 
 const CODE_FLIP = tensor_codeFlip;
+// Neighbours in memory are the same word of other rows.
+const NEIGHBOURS_OTHER = true;
 
 // Word and lowest bit of code `number` of the reduction.
 fn codePlace(number: u32) -> vec2<u32> {

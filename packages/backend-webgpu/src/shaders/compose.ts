@@ -2,7 +2,6 @@
  * Composes a shader from its parts: constants first, then the .wgsl files in order.
  */
 import { SHADER_PARTS } from './parts.generated.js';
-import { unrolled } from './unroll.js';
 
 export type ShaderPart = keyof typeof SHADER_PARTS;
 
@@ -24,7 +23,7 @@ export function composeShader(
   features: readonly string[] = [],
 ): string {
   const enabled = features.map((feature) => `enable ${feature};`);
-  const body = unrolled(pieces.map(textOf).join('\n'), constants);
+  const body = pieces.map(textOf).join('\n');
   const names = new Set(body.match(/\w+/g));
   const lines = Object.entries(constants)
     .filter(([name]) => names.has(name))

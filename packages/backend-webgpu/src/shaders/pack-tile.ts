@@ -20,10 +20,13 @@ export interface TileShape {
 /** Lanes of a workgroup, where tiles are not bound to be larger or smaller. */
 const LANES = 128;
 const LEAST_LANES = 32;
+/** Lanes along channels where groups are along tokens: wider tiles were slower. */
+const MOST_COLUMNS = 8;
 /** Of workgroup memory. */
 const WORKGROUP_BYTES = 12288;
-/** Quads that a lane keeps in registers. */
+/** Quads that a lane keeps in registers; fewer where that is faster. */
 const PATCH = 16;
+const SMALL_PATCH = 8;
 
 /** Null for plans that are packed through rows of f32. */
 export function tileShape(plan: TensorPlan, order: CodeOrder): TileShape | null {
@@ -39,7 +42,7 @@ export function shapeOf(plan: TensorPlan, order: CodeOrder, lanes: number): Tile
   const { scheme, layout } = plan;
   if (layout === null || scheme.bits === 16 || !isPlain(plan, scheme)) return null;
   const downwards = wordsHoldSlots(plan, order);
-  const { patchSlots, patchQuads } = patchOf(scheme.bits, downwards);
+  const { patchSlots, patchQuads } = patchOf(scheme.bits, downwards, layout.tokensPerGroup > 1);
   const columns = plan.headDim / (4 * patchQuads);
   if (!Number.isInteger(columns) || patchSlots * patchQuads > 2 * PATCH) return null;
   if (layout.tokensPerGroup === 1) {
@@ -48,9 +51,9 @@ export function shapeOf(plan: TensorPlan, order: CodeOrder, lanes: number): Tile
   }
   const groupRows = layout.tokensPerGroup / patchSlots;
   if (!Number.isInteger(groupRows) || groupRows > lanes) return null;
-  const narrowed = largestDivisor(columns, lanes / groupRows);
+  const narrowed = largestDivisor(columns, Math.min(MOST_COLUMNS, lanes / groupRows));
   const groups = Math.min(
-    Math.floor(lanes / (groupRows * narrowed)),
+    Math.max(1, Math.floor(LEAST_LANES / (groupRows * narrowed))),
     layout.blockTokens / layout.tokensPerGroup,
   );
   return { patchSlots, patchQuads, columns: narrowed, rows: groupRows * groups };
@@ -64,23 +67,25 @@ function workgroupBytes(
   const { tokensPerGroup, channelsPerGroup } = plan.layout as BlockLayout;
   const slots = rows * patchSlots;
   const channels = columns * patchQuads * 4;
+  const { bits, quantizer } = plan.scheme as QuantizedTensorScheme;
   const measured = tokensPerGroup > 1 ? rows * channels : slots * (columns + 1);
+  const parts = quantizer.mode === 'symmetric' ? measured : 2 * measured;
+  const words = (slots * channels * bits) / 32 + Math.max(slots, channels);
   const entries = (slots * channels) / (tokensPerGroup * channelsPerGroup);
-  const { mode } = (plan.scheme as QuantizedTensorScheme).quantizer;
-  return (
-    (mode === 'symmetric' ? 4 : 8) * measured + 4 * slots + (mode === 'hybrid' ? 48 : 24) * entries
-  );
+  return 4 * (Math.max(parts, words) + slots) + (quantizer.mode === 'hybrid' ? 48 : 24) * entries;
 }
 
 /** Words of codes are whole in a patch. */
 function patchOf(
   bits: number,
   downwards: boolean,
+  alongTokens: boolean,
 ): { readonly patchSlots: number; readonly patchQuads: number } {
   const codes = bits === 3 ? 32 : 32 / bits;
   if (downwards) return { patchSlots: Math.max(8, codes), patchQuads: 1 };
   const patchQuads = Math.max(2, codes / 4);
-  return { patchSlots: Math.max(2, PATCH / patchQuads), patchQuads };
+  const quads = alongTokens || bits < 4 ? PATCH : SMALL_PATCH;
+  return { patchSlots: Math.max(2, quads / patchQuads), patchQuads };
 }
 
 function largestDivisor(value: number, most: number): number {

@@ -11,6 +11,8 @@ const TILE_ENTRIES = TILE_SLOTS * TILE_CHANNELS / tensor_groupSize;
 const PACK_WORDS = 8u;
 const SPAN_WORDS = 4u;
 const NO_ROW = 0xffffffffu;
+// Words of a tile: so many neighbours in memory, and one more, so that lanes meet different banks.
+const WORD_STRIDE = TILE_NEIGHBOURS + 1u;
 const WINDOW_ROW = 0x80000000u;
 
 @group(0) @binding(2) var<storage, read> inputs: array<vec2<u32>>;
@@ -18,6 +20,8 @@ const WINDOW_ROW = 0x80000000u;
 
 // First quad of the tile in every slot: of the input, or of the pages when it is marked.
 var<workgroup> tile_rows: array<u32, TILE_SLOTS>;
+// What was measured as f32 bits, then words of codes.
+var<workgroup> tile_shared: array<u32, max(PART_WORDS, TILE_RUNS * WORD_STRIDE)>;
 var<workgroup> tile_parameters: array<Parameters, TILE_ENTRIES>;
 var<workgroup> tile_steps: array<vec4<f32>, TILE_ENTRIES * STEP_SETS>;
 
@@ -113,8 +117,8 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
   if (isWhole && pack.input != NO_ROW) {
     let stride = tensor_heads * tensor_headDim / 4u;
     let first = (pack.input + head * tensor_headDim) / 4u + (firstSlot - pack.slot + row * PATCH_SLOTS) * stride + firstQuad;
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
-      for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+      for (var q = 0u; q < PATCH_QUADS; q += 1u) {
         quads[s * PATCH_QUADS + q] = inputs[first + s * stride + q];
       }
     }
@@ -123,9 +127,9 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
       tile_rows[i] = rowOf(pack, firstSlot + i, head);
     }
     workgroupBarrier();
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
       let at = tile_rows[row * PATCH_SLOTS + s];
-      for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+      for (var q = 0u; q < PATCH_QUADS; q += 1u) {
         quads[s * PATCH_QUADS + q] = quadAt(at, firstQuad + q);
       }
     }
@@ -148,7 +152,15 @@ fn packTile(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
   for (var pair = lane; pair < TILE_ENTRIES / 2u; pair += TILE_LANES) {
     putParameters(pack, page, firstSlot, firstChannel, 2u * pair);
   }
-  putCodes(&values, pack, page, firstSlot, firstChannel, row, column);
+  putCodes(&values, pack, page, firstSlot, firstChannel, row, column, isWhole);
+  if (isWhole) {
+    workgroupBarrier();
+    for (var i = lane; i < TILE_RUNS * TILE_NEIGHBOURS; i += TILE_LANES) {
+      let run = i / TILE_NEIGHBOURS;
+      let neighbour = i % TILE_NEIGHBOURS;
+      putWord(page + wordOfTile(firstSlot, firstChannel, run, neighbour), tile_shared[run * WORD_STRIDE + neighbour]);
+    }
+  }
 }
 
 // Two neighbour entries of the tile are a word of each plane.

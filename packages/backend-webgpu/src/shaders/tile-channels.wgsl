@@ -5,25 +5,24 @@ const PARTS = tensor_groupSize / PATCH_CHANNELS;
 // One more than a slot has columns: lanes that read one column of several slots meet different banks.
 const COLUMN_STRIDE = PATCH_COLUMNS + 1u;
 
-// What columns of lanes measured of slots.
-var<workgroup> tile_first: array<f32, TILE_SLOTS * COLUMN_STRIDE>;
-var<workgroup> tile_second: array<f32, select(1u, TILE_SLOTS * COLUMN_STRIDE, PAIRED)>;
+const PARTS_OF_ONE = TILE_SLOTS * COLUMN_STRIDE;
+const PART_WORDS = PARTS_OF_ONE * select(1u, 2u, PAIRED);
 
 fn putPart(row: u32, column: u32, s: u32, part: vec2<f32>) {
   let at = (row * PATCH_SLOTS + s) * COLUMN_STRIDE + column;
-  tile_first[at] = part.x;
+  tile_shared[at] = bitcast<u32>(part.x);
   if (PAIRED) {
-    tile_second[at] = part.y;
+    tile_shared[PARTS_OF_ONE + at] = bitcast<u32>(part.y);
   }
 }
 
 fn partAt(entry: u32, part: u32) -> vec2<f32> {
   let at = entry / TILE_GROUPS * COLUMN_STRIDE + entry % TILE_GROUPS * PARTS + part;
-  return vec2<f32>(tile_first[at], tile_second[select(0u, at, PAIRED)]);
+  return vec2<f32>(bitcast<f32>(tile_shared[at]), bitcast<f32>(tile_shared[select(0u, PARTS_OF_ONE + at, PAIRED)]));
 }
 
 fn measurePatch(values: ptr<function, Patch>, row: u32, column: u32) {
-  for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
+  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
     var part = across((*values)[s * PATCH_QUADS]);
     for (var q = 1u; q < PATCH_QUADS; q += 1u) {
       part = joined(part, across((*values)[s * PATCH_QUADS + q]));

@@ -6,22 +6,22 @@ alias Patch = array<vec4<f32>, PATCH_SLOTS * PATCH_QUADS>;
 // A device may flush what is subnormal as f16; where all exponents are set, nothing is.
 fn readPatch(quads: ptr<function, Halves>, values: ptr<function, Patch>) {
   var normal = vec2<u32>(0x80008000u);
-  for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
-    for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+    for (var q = 0u; q < PATCH_QUADS; q += 1u) {
       // A carry into the place of the sign.
       normal &= ((*quads)[s * PATCH_QUADS + q] & vec2<u32>(0x7c007c00u)) + vec2<u32>(0x7c007c00u);
     }
   }
   if (all(normal == vec2<u32>(0x80008000u))) {
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
-      for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+      for (var q = 0u; q < PATCH_QUADS; q += 1u) {
         let quad = (*quads)[s * PATCH_QUADS + q];
         (*values)[s * PATCH_QUADS + q] = vec4<f32>(unpack2x16float(quad.x), unpack2x16float(quad.y));
       }
     }
   } else {
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
-      for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+      for (var q = 0u; q < PATCH_QUADS; q += 1u) {
         (*values)[s * PATCH_QUADS + q] = fourValues((*quads)[s * PATCH_QUADS + q]);
       }
     }

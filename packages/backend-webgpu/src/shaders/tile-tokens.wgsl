@@ -2,29 +2,28 @@
 
 const PARTS = tensor_groupSize / PATCH_SLOTS;
 
-// What rows of lanes measured of channels.
-var<workgroup> tile_first: array<f32, PATCH_ROWS * TILE_CHANNELS>;
-var<workgroup> tile_second: array<f32, select(1u, PATCH_ROWS * TILE_CHANNELS, PAIRED)>;
+const PARTS_OF_ONE = PATCH_ROWS * TILE_CHANNELS;
+const PART_WORDS = PARTS_OF_ONE * select(1u, 2u, PAIRED);
 
 fn putParts(row: u32, column: u32, q: u32, first: vec4<f32>, second: vec4<f32>) {
   let at = row * TILE_CHANNELS + column * PATCH_CHANNELS + 4u * q;
   for (var i = 0u; i < 4u; i += 1u) {
-    tile_first[at + i] = first[i];
+    tile_shared[at + i] = bitcast<u32>(first[i]);
     if (PAIRED) {
-      tile_second[at + i] = second[i];
+      tile_shared[PARTS_OF_ONE + at + i] = bitcast<u32>(second[i]);
     }
   }
 }
 
 fn partAt(entry: u32, part: u32) -> vec2<f32> {
   let at = (entry / TILE_CHANNELS * PARTS + part) * TILE_CHANNELS + entry % TILE_CHANNELS;
-  return vec2<f32>(tile_first[at], tile_second[select(0u, at, PAIRED)]);
+  return vec2<f32>(bitcast<f32>(tile_shared[at]), bitcast<f32>(tile_shared[select(0u, PARTS_OF_ONE + at, PAIRED)]));
 }
 
 fn measurePatch(values: ptr<function, Patch>, row: u32, column: u32) {
-  for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+  for (var q = 0u; q < PATCH_QUADS; q += 1u) {
     var seen = nothingSeen();
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
       seen = see(seen, (*values)[s * PATCH_QUADS + q]);
     }
     putParts(row, column, q, seen.first, seen.second);

@@ -39,13 +39,13 @@ export function transformsChannels(plan: TensorPlan): boolean {
 /** Parts and the function `transformPatch(values, head, page, channel)` of such a plan, for pack-tile.wgsl. */
 export function tilePackingPieces(plan: TensorPlan, numbers: TensorNumbers): Piece[] {
   const lines = stepsOf(plan, numbers, 'tensor_').flatMap(({ transform, packing }) => [
-    'for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled',
+    'for (var q = 0u; q < PATCH_QUADS; q += 1u) {',
     '  var numbers: vec4<f32>;',
     '  for (var i = 0u; i < 4u; i += 1u) {',
     '    let channel = first + 4u * q + i;',
     `    numbers[i] = ${packing};`,
     '  }',
-    '  for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled',
+    '  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {',
     '    let value = (*values)[s * PATCH_QUADS + q];',
     `    (*values)[s * PATCH_QUADS + q] = exactlyFour(value ${transform.kind === 'channelMean' ? '-' : '*'} numbers);`,
     '  }',

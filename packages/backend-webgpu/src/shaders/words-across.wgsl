@@ -1,10 +1,10 @@
 // Code words of a patch that hold neighbour channels of one slot: RUN_WORDS each.
 
-fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32, firstChannel: u32, row: u32, column: u32) {
+fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32, firstChannel: u32, row: u32, column: u32, isWhole: bool) {
   var words = array<u32, PATCH_SLOTS * RUN_WORDS>();
-  for (var q = 0u; q < PATCH_QUADS; q += 1u) { // unrolled
+  for (var q = 0u; q < PATCH_QUADS; q += 1u) {
     let steps = quadSteps(row, column, q, 0u);
-    for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
+    for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
       let codes = fourCodes((*values)[s * PATCH_QUADS + q], slotSteps(steps, row, column, s, 0u)) ^ vec4<u32>(CODE_FLIP);
       for (var i = 0u; i < 4u; i += 1u) {
         let place = codePlace(4u * q + i);
@@ -16,13 +16,30 @@ fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32,
       }
     }
   }
-  let word = (firstChannel + column * PATCH_CHANNELS) * tensor_bits / 32u;
-  for (var s = 0u; s < PATCH_SLOTS; s += 1u) { // unrolled
-    let slot = firstSlot + row * PATCH_SLOTS + s;
-    if (isPacked(pack, slot)) {
-      for (var w = 0u; w < RUN_WORDS; w += 1u) {
-        putWord(page + codeWord(word + w, slot), words[s * RUN_WORDS + w]);
+  let word = firstChannel * tensor_bits / 32u;
+  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {
+    let slot = row * PATCH_SLOTS + s;
+    for (var w = 0u; w < RUN_WORDS; w += 1u) {
+      if (isWhole) {
+        tile_shared[placeInTile(column * RUN_WORDS + w, slot)] = words[s * RUN_WORDS + w];
+      } else if (isPacked(pack, firstSlot + slot)) {
+        putWord(page + codeWord(word + column * RUN_WORDS + w, firstSlot + slot), words[s * RUN_WORDS + w]);
       }
     }
   }
+}
+
+// Words of a tile: along channels, and one for every slot.
+const TILE_WORDS = TILE_CHANNELS * tensor_bits / 32u;
+const TILE_NEIGHBOURS = select(TILE_WORDS, TILE_SLOTS, NEIGHBOURS_OTHER);
+const TILE_RUNS = select(TILE_SLOTS, TILE_WORDS, NEIGHBOURS_OTHER);
+
+fn placeInTile(word: u32, slot: u32) -> u32 {
+  return select(slot * WORD_STRIDE + word, word * WORD_STRIDE + slot, NEIGHBOURS_OTHER);
+}
+
+fn wordOfTile(firstSlot: u32, firstChannel: u32, run: u32, neighbour: u32) -> u32 {
+  let word = select(neighbour, run, NEIGHBOURS_OTHER);
+  let slot = select(run, neighbour, NEIGHBOURS_OTHER);
+  return codeWord(firstChannel * tensor_bits / 32u + word, firstSlot + slot);
 }
