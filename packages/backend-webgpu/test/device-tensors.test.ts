@@ -96,77 +96,80 @@ async function blocksOf(cache: Cache, sequence: Sequence, layer = 0): Promise<st
 const shape = (tokens: number, heads = HEADS) => [tokens, heads, DIM];
 
 describe('keys, values and queries in buffers', () => {
-  it.each<TensorType>(['f16', 'f32', 'bf16'])(
-    '%s, strided and shifted, equal host tensors',
-    async (type) => {
-      const cache = await open();
-      const [mine, theirs] = [cache.createSequence(), reference.createSequence()];
-      const tokens = 70;
-      const halves = {
-        key: randomHalves(tokens * HEADS * DIM, 1),
-        value: randomHalves(tokens * HEADS * DIM, 2),
-      };
-      // [batch 2, heads, tokens 35, dim] of an engine, with a gap between heads.
-      const [batchTokens, headGap] = [tokens / 2, 8];
-      const headStride = batchTokens * DIM + headGap;
-      const scattered = (data: Uint16Array) => {
-        const bits = new Uint16Array(2 * HEADS * headStride).fill(0x7c00);
-        for (let row = 0; row < tokens; row++)
-          for (let head = 0; head < HEADS; head++)
-            for (let channel = 0; channel < DIM; channel++) {
-              const place =
-                Math.floor(row / batchTokens) * HEADS * headStride +
-                head * headStride +
-                (row % batchTokens) * DIM +
-                channel;
-              bits[place] = data[(row * HEADS + head) * DIM + channel] as number;
-            }
-        return bits;
-      };
-      const host = (data: Uint16Array) => {
-        // What the type can hold, as f16.
-        const values = valuesOf(data, type);
-        return f16Tensor(Uint16Array.from(values, f32ToF16), shape(tokens));
-      };
-      const inBuffer = (data: Uint16Array) => {
-        const values = valuesOf(scattered(data), type);
-        const offset = 3;
-        return gpuTensor(bufferOf(encoded(values, type), offset * (type === 'f32' ? 4 : 2)), {
-          type,
-          shape: [2, batchTokens, HEADS, DIM],
-          offset,
-          strides: [HEADS * headStride, DIM, headStride],
-        });
-      };
-      const [a, b] = [
-        cache.step([{ sequence: mine, tokens }]),
-        reference.step([{ sequence: theirs, tokens }]),
-      ];
-      a.append(0, inBuffer(halves.key), inBuffer(halves.value));
-      b.append(0, host(halves.key), host(halves.value));
-      const queries = randomFloats(QUERY_HEADS * DIM, 3);
-      const seen = { queries: [1], logSumExp: true };
-      const query = gpuTensor(bufferOf(queries, 4), {
-        type: 'f32',
-        shape: shape(1, QUERY_HEADS),
-        offset: 1,
+  it.each<[TensorType, number]>([
+    ['f16', 3],
+    ['f32', 3],
+    ['bf16', 3],
+    ['f16', 8],
+    ['f32', 16],
+    ['bf16', 24],
+  ])('%s, strided and shifted by %i, equal host tensors', async (type, offset) => {
+    const cache = await open();
+    const [mine, theirs] = [cache.createSequence(), reference.createSequence()];
+    const tokens = 70;
+    const halves = {
+      key: randomHalves(tokens * HEADS * DIM, 1),
+      value: randomHalves(tokens * HEADS * DIM, 2),
+    };
+    // [batch 2, heads, tokens 35, dim] of an engine, with a gap between heads.
+    const [batchTokens, headGap] = [tokens / 2, 8];
+    const headStride = batchTokens * DIM + headGap;
+    const scattered = (data: Uint16Array) => {
+      const bits = new Uint16Array(2 * HEADS * headStride).fill(0x7c00);
+      for (let row = 0; row < tokens; row++)
+        for (let head = 0; head < HEADS; head++)
+          for (let channel = 0; channel < DIM; channel++) {
+            const place =
+              Math.floor(row / batchTokens) * HEADS * headStride +
+              head * headStride +
+              (row % batchTokens) * DIM +
+              channel;
+            bits[place] = data[(row * HEADS + head) * DIM + channel] as number;
+          }
+      return bits;
+    };
+    const host = (data: Uint16Array) => {
+      // What the type can hold, as f16.
+      const values = valuesOf(data, type);
+      return f16Tensor(Uint16Array.from(values, f32ToF16), shape(tokens));
+    };
+    const inBuffer = (data: Uint16Array) => {
+      const values = valuesOf(scattered(data), type);
+      return gpuTensor(bufferOf(encoded(values, type), offset * (type === 'f32' ? 4 : 2)), {
+        type,
+        shape: [2, batchTokens, HEADS, DIM],
+        offset,
+        strides: [HEADS * headStride, DIM, headStride],
       });
-      const output = device.createBuffer({ size: 1024 + QUERY_HEADS * DIM * 4, usage: 0x8c });
-      const into = {
-        output: gpuTensor(output, { type: 'f32', shape: shape(1, QUERY_HEADS), offset: 256 }),
-      };
-      a.attend(0, query, { ...seen, into });
-      const expected = await b.attend(0, f32Tensor(queries, shape(1, QUERY_HEADS)), seen).read();
-      await Promise.all([a.commit(), b.commit()]);
-      expect(await blocksOf(cache, mine)).toBe(await blocksOf(reference, theirs));
-      const got = await readFloats(output, QUERY_HEADS * DIM, 1024);
-      const largest = Math.max(...(expected.output.data as Float32Array).map(Math.abs));
-      expect(largest).toBeGreaterThan(0.01);
-      for (const [i, value] of got.entries())
-        expect(Math.abs(value - (expected.output.data[i] as number))).toBeLessThan(1e-5 * largest);
-      cache.dispose();
-    },
-  );
+    };
+    const [a, b] = [
+      cache.step([{ sequence: mine, tokens }]),
+      reference.step([{ sequence: theirs, tokens }]),
+    ];
+    a.append(0, inBuffer(halves.key), inBuffer(halves.value));
+    b.append(0, host(halves.key), host(halves.value));
+    const queries = randomFloats(QUERY_HEADS * DIM, 3);
+    const seen = { queries: [1], logSumExp: true };
+    const query = gpuTensor(bufferOf(queries, 4), {
+      type: 'f32',
+      shape: shape(1, QUERY_HEADS),
+      offset: 1,
+    });
+    const output = device.createBuffer({ size: 1024 + QUERY_HEADS * DIM * 4, usage: 0x8c });
+    const into = {
+      output: gpuTensor(output, { type: 'f32', shape: shape(1, QUERY_HEADS), offset: 256 }),
+    };
+    a.attend(0, query, { ...seen, into });
+    const expected = await b.attend(0, f32Tensor(queries, shape(1, QUERY_HEADS)), seen).read();
+    await Promise.all([a.commit(), b.commit()]);
+    expect(await blocksOf(cache, mine)).toBe(await blocksOf(reference, theirs));
+    const got = await readFloats(output, QUERY_HEADS * DIM, 1024);
+    const largest = Math.max(...(expected.output.data as Float32Array).map(Math.abs));
+    expect(largest).toBeGreaterThan(0.01);
+    for (const [i, value] of got.entries())
+      expect(Math.abs(value - (expected.output.data[i] as number))).toBeLessThan(1e-5 * largest);
+    cache.dispose();
+  });
 
   it('a value that is not finite faults at commit, and nothing is stored', async () => {
     const cache = await open();

@@ -44,7 +44,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     kernel: 'packParameters',
     from: 'parametersAt(pack.page, head, slot, channel)',
     to: 'parametersAt(pack.page, head, slot, channel ^ GROUP_SIZE)',
-    check: 'plan: symmetric full 3 bit along channels',
+    check: 'plan: e4m3 scales of integers',
     message: /nmse|byte for byte/,
   },
   'a sliding window one longer': {

@@ -15,6 +15,11 @@ export function codeOrder({ key, value }: LayerPlan): CodeOrder {
   return isReducible(key) && isReducible(value) ? 'reduction' : 'canonical';
 }
 
+/** Whether code words hold neighbour slots of one channel; otherwise they hold neighbour channels of one slot. */
+export function wordsHoldSlots({ tensor, layout }: TensorPlan, order: CodeOrder): boolean {
+  return order === 'reduction' ? tensor === 'value' : layout?.codes.rows === 'channels';
+}
+
 function isReducible({ scheme, layout, headDim }: TensorPlan): boolean {
   if (layout === null || scheme.bits === 16 || headDim !== HEAD_DIM) return false;
   if (layout.blockTokens !== PAGE_TOKENS || ![2, 4, 8].includes(layout.bits)) return false;

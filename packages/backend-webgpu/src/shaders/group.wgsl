@@ -1,13 +1,8 @@
-// A group: a run of scratch values, `stride` apart, and its parameters as bits of their types.
+// A group: a run of scratch values, `stride` apart.
 
 struct Group {
   first: u32,
   stride: u32,
-}
-
-struct Parameters {
-  scale: u32,
-  zero: u32,
 }
 
 fn groupValue(group: Group, i: u32) -> f32 {

@@ -8,5 +8,5 @@ fn extentParameters(group: Group) -> Parameters {
       largest = max(largest, abs(value));
     }
   }
-  return Parameters(storeScale(largest, tensor_levelStep), 0u);
+  return parametersAround(largest);
 }

@@ -13,9 +13,7 @@ fn rangeParameters(group: Group) -> Parameters {
     maximum = select(value, max(maximum, value), some);
     some = true;
   }
-  let zero = storeZero(minimum);
-  let range = max(exactly(maximum - zeroValue(zero)), 0.0);
-  return Parameters(storeScale(range, tensor_rangeStep), zero);
+  return rangeBetween(minimum, maximum);
 }
 
 fn uniformCode(value: f32, parameters: Parameters) -> u32 {

@@ -1,16 +1,14 @@
 // Parameters and codes of groups around zero, docs/law.md 4.
 
 fn symmetricParameters(group: Group) -> Parameters {
-  var largest = 0.0;
   var extreme = 0.0;
   for (var i = 0u; i < GROUP_SIZE; i += 1u) {
     let value = groupValue(group, i);
-    if (isMember(value) && abs(value) > largest) {
-      largest = abs(value);
+    if (isMember(value) && abs(value) > abs(extreme)) {
       extreme = value;
     }
   }
-  return Parameters(storeScale(select(largest, -extreme, tensor_signedScale), tensor_symmetricStep), 0u);
+  return parametersAround(extreme);
 }
 
 fn symmetricCode(value: f32, parameters: Parameters) -> u32 {

@@ -35,23 +35,31 @@ export function parameterText({ parameters }: QuantizedTensorScheme, prefix = ''
   return { text: text.join('') };
 }
 
-export function quantizerPieces(scheme: QuantizedTensorScheme): Piece[] {
-  const { quantizer, parameters } = scheme;
-  const { scale = 'f16', zero = 'f16' } = parameters;
-  const nearest = scale === 'f32' ? 'nearestCodeOfFloat' : 'nearestCodeOfHalf';
+/** `rangeBetween`, `parametersAround` and what they store by. */
+export function groupParameterPieces(scheme: QuantizedTensorScheme): Piece[] {
+  const { scale = 'f16', zero = 'f16' } = scheme.parameters;
   const stored = [
-    'const GROUP_SIZE = tensor_groupSize;\n',
     oneLine('storeScale(extent: f32, step: f32) -> u32', STORED_SCALE[scale]),
     oneLine(
       'storeZero(value: f32) -> u32',
       `${zero === 'f32' ? 'floatOffsetBits' : 'offsetBits'}(value)`,
     ),
+  ].join('');
+  return ['group-parameters', parameterText(scheme), { text: stored }];
+}
+
+export function quantizerPieces(scheme: QuantizedTensorScheme): Piece[] {
+  const { quantizer, parameters } = scheme;
+  const { scale = 'f16' } = parameters;
+  const nearest = scale === 'f32' ? 'nearestCodeOfFloat' : 'nearestCodeOfHalf';
+  const nearestText = [
+    'const GROUP_SIZE = tensor_groupSize;\n',
     oneLine(
       'nearestCode(difference: f32, scale: f32, lowest: f32, highest: f32) -> i32',
       `${nearest}(difference, scale, lowest, highest)`,
     ),
   ].join('');
-  const common: Piece[] = ['group', parameterText(scheme), { text: stored }];
+  const common: Piece[] = ['group', ...groupParameterPieces(scheme), { text: nearestText }];
   const { mode, codes } = quantizer;
   if (typeof codes === 'object') {
     if (mode === 'asymmetric')

@@ -143,7 +143,7 @@ function levelConstants(plan: TensorPlan, numbers: TensorNumbers): Record<string
     sharesWord: numbers.shares,
     middleCount: levels.length - 1,
     firstStep: 2 ** (Math.ceil(Math.log2(levels.length)) - 1),
-    levelStep: { f32: 1 / top },
+    symmetricStep: { f32: 1 / top },
     rangeStep: { f32: 1 / last },
     topExponent: { i32: exponentOf(top) },
   };

@@ -5,8 +5,9 @@ import type { QuantizedTensorScheme, TensorPlan, Transform } from '@lowbit-kv/co
 import type { CodeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece } from './compose.js';
+import { type TileShape, tileConstants, tilePieces, tileShape } from './pack-tile.js';
 import { type Program, program } from './programs.js';
-import { quantizerPieces } from './quantizer-pieces.js';
+import { groupParameterPieces, quantizerPieces } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
 import type { TensorNumbers } from './tensor-numbers.js';
 import { packingPieces } from './transform-steps.js';
@@ -18,6 +19,15 @@ export interface TensorPrograms {
 }
 
 export interface PackPrograms {
+  /** In one pass, where the plan has tiles. */
+  readonly tile: { readonly program: Program; readonly shape: TileShape } | null;
+  /** In several, where it has none. */
+  readonly rows: RowPrograms | null;
+  /** For each transform that is measured: its rows, and its statistic. */
+  readonly statistics: readonly { readonly gather: Program; readonly measure: Program }[];
+}
+
+export interface RowPrograms {
   readonly gather: Program;
   /** Null where groups store none. */
   readonly parameters: Program | null;
@@ -26,25 +36,40 @@ export interface PackPrograms {
   readonly top: Program | null;
   /** Sparse bytes of outlier bands. */
   readonly outliers: Program | null;
-  /** For each transform that is measured: its rows, and its statistic. */
-  readonly statistics: readonly { readonly gather: Program; readonly measure: Program }[];
 }
 
 export function tensorPrograms(
   plan: TensorPlan,
   numbers: TensorNumbers,
   order: CodeOrder,
+  shape = tileShape(plan, order),
 ): TensorPrograms {
   const constants = {
     ...tensorConstants(plan, numbers, order, 'tensor_'),
     ROW_CHANNELS: plan.headDim,
   };
   return {
-    write: program('write', composeShader(constants, ['job', 'write']), ['read', 'write']),
+    write: writeProgram(plan.headDim, constants),
     copy: program('copyPages', composeShader({}, ['job', 'copy']), ['write']),
     pack:
-      plan.scheme.bits === 16 ? null : packPrograms(plan, plan.scheme, numbers, order, constants),
+      plan.scheme.bits === 16
+        ? null
+        : packPrograms(plan, plan.scheme, numbers, order, constants, shape),
   };
+}
+
+/** Copies as much at once as rows are multiples of. */
+function writeProgram(headDim: number, constants: Constants): Program {
+  const [halves, type] = (
+    [
+      [8, 'vec4<u32>'],
+      [4, 'vec2<u32>'],
+      [2, 'u32'],
+    ] as const
+  ).find(([count]) => headDim % count === 0) ?? [2, 'u32'];
+  const own = { ...constants, WRITE_HALVES: halves };
+  const code = composeShader(own, ['job', { text: `alias Piece = ${type};\n` }, 'write']);
+  return program('write', code, ['read', 'write']);
 }
 
 function packPrograms(
@@ -53,29 +78,55 @@ function packPrograms(
   numbers: TensorNumbers,
   order: CodeOrder,
   constants: Constants,
+  shape: TileShape | null,
 ): PackPrograms {
-  const gather = (count?: number) =>
-    program(
-      'gather',
-      composeShader(constants, [
-        'job',
-        'numbers',
-        'gather',
-        ...packingPieces(plan, numbers, count),
-      ]),
-      ['read', 'read', 'write'],
-    );
+  const statistics = (scheme.transforms ?? []).flatMap((transform, i) => {
+    if (!('statisticsTokens' in transform)) return [];
+    const gather = gatherProgram(plan, numbers, constants, i);
+    return [{ gather, measure: measureProgram(transform, constants) }];
+  });
+  if (shape === null)
+    return { tile: null, rows: rowPrograms(plan, scheme, numbers, order, constants), statistics };
+  const code = composeShader({ ...constants, ...tileConstants(plan, shape, scheme, order) }, [
+    'job',
+    'numbers',
+    'parameters',
+    ...groupParameterPieces(scheme),
+    ...tilePieces(plan, scheme, numbers, order),
+  ]);
+  const tile = { program: program('packTile', code, ['read', 'write']), shape };
+  return { tile, rows: null, statistics };
+}
+
+function gatherProgram(
+  plan: TensorPlan,
+  numbers: TensorNumbers,
+  constants: Constants,
+  count?: number,
+): Program {
+  const code = composeShader(constants, [
+    'job',
+    'numbers',
+    'gather',
+    ...packingPieces(plan, numbers, count),
+  ]);
+  return program('gather', code, ['read', 'read', 'write']);
+}
+
+function rowPrograms(
+  plan: TensorPlan,
+  scheme: QuantizedTensorScheme,
+  numbers: TensorNumbers,
+  order: CodeOrder,
+  constants: Constants,
+): RowPrograms {
   const packing = (...pieces: Piece[]) =>
     composeShader(constants, ['job', 'numbers', 'parameters', 'pack', ...pieces]);
   const pack = packing('pack-words', ...codePieces(plan, scheme, order));
   const top = packing('pack-atomic', 'pack-top');
   const outliers = packing('pack-atomic', 'bands', 'pack-outliers');
-  const statistics = (scheme.transforms ?? []).flatMap((transform, i) => {
-    if (!('statisticsTokens' in transform)) return [];
-    return [{ gather: gather(i), measure: measureProgram(transform, constants) }];
-  });
   return {
-    gather: gather(),
+    gather: gatherProgram(plan, numbers, constants),
     parameters:
       scheme.parameters.scale === undefined
         ? null
@@ -86,7 +137,6 @@ function packPrograms(
       scheme.outliers?.kind === 'bands'
         ? program('packOutliers', outliers, ['write', 'write', 'write'])
         : null,
-    statistics,
   };
 }
 
@@ -104,7 +154,9 @@ function codePieces(
   return [
     'pack-groups',
     'pack-parameters',
-    order === 'reduction' ? 'pack-reduction' : 'pack-canonical',
+    ...(order === 'reduction'
+      ? (['code-places-reduction', 'pack-reduction'] as const)
+      : (['pack-canonical'] as const)),
     ...quantizerPieces(scheme),
   ];
 }

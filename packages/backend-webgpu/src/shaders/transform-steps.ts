@@ -31,6 +31,34 @@ export function packingPieces(
   ];
 }
 
+/** Whether a plan only adds to channels and multiplies them: a tile can do that without its neighbours. */
+export function transformsChannels(plan: TensorPlan): boolean {
+  return transformsOf(plan).every(({ kind }) => kind !== 'hadamard' && kind !== 'channelOrder');
+}
+
+/** Parts and the function `transformPatch(values, head, page, channel)` of such a plan, for pack-tile.wgsl. */
+export function tilePackingPieces(plan: TensorPlan, numbers: TensorNumbers): Piece[] {
+  const lines = stepsOf(plan, numbers, 'tensor_').flatMap(({ transform, packing }) => [
+    'for (var q = 0u; q < PATCH_QUADS; q += 1u) {',
+    '  var numbers: vec4<f32>;',
+    '  for (var i = 0u; i < 4u; i += 1u) {',
+    '    let channel = first + 4u * q + i;',
+    `    numbers[i] = ${packing};`,
+    '  }',
+    '  for (var s = 0u; s < PATCH_SLOTS; s += 1u) {',
+    '    let value = (*values)[s * PATCH_QUADS + q];',
+    `    (*values)[s * PATCH_QUADS + q] = exactlyFour(value ${transform.kind === 'channelMean' ? '-' : '*'} numbers);`,
+    '  }',
+    '}',
+  ]);
+  const signature =
+    'transformPatch(values: ptr<function, Patch>, head: u32, page: u32, first: u32)';
+  return [
+    ...(lines.length === 0 ? [] : (['tile-factors'] as const)),
+    { text: functionText(signature, lines) },
+  ];
+}
+
 /** Parts and the function `transformQuery(head, page, lane)`: the first `count` transforms. */
 export function queryPieces(plan: TensorPlan, numbers: TensorNumbers, count: number): Piece[] {
   const lines = stepsOf(plan, numbers, 'key_').slice(0, count).flatMap(queryLines);

@@ -5,26 +5,33 @@ import type { BlockLayout, PackWork, Span, TensorWork } from '@lowbit-kv/core';
 import type { Kernel } from '../device/pipelines.js';
 import { LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { CodeOrder } from '../shaders/code-order.js';
+import type { TileShape } from '../shaders/pack-tile.js';
+import { packTiles } from './pack-tiles.js';
+import { spanPlace, statisticsHalf } from './span-words.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const LANES = 64;
 /** Parameter entries of one invocation. */
 const RUN = 4;
-const NO_STATISTICS = 0xffffffff;
 
 /** Kernels of one tensor, ready to run. */
 export interface TensorKernels {
   readonly write: Kernel;
   readonly copy: Kernel;
   readonly pack: {
-    readonly gather: Kernel;
-    /** Null where groups store none. */
-    readonly parameters: Kernel | null;
-    readonly codes: Kernel;
-    readonly top: Kernel | null;
-    readonly outliers: Kernel | null;
+    readonly tile: { readonly kernel: Kernel; readonly shape: TileShape } | null;
+    readonly rows: RowKernels | null;
     readonly statistics: readonly { readonly gather: Kernel; readonly measure: Kernel }[];
   } | null;
+}
+
+export interface RowKernels {
+  readonly gather: Kernel;
+  /** Null where groups store none. */
+  readonly parameters: Kernel | null;
+  readonly codes: Kernel;
+  readonly top: Kernel | null;
+  readonly outliers: Kernel | null;
 }
 
 export interface AppendContext {
@@ -44,7 +51,11 @@ export function appendTensor(context: AppendContext, work: TensorWork): void {
   copyPages(context, work.copies);
   for (const { page, sources } of work.statistics) measure(context, page, sources);
   writeRows(context, work.writes);
-  for (const packs of chunks(context, work.packs)) pack(context, packs);
+  const kernels = context.kernels.pack;
+  if (work.packs.length === 0 || kernels === null) return;
+  if (kernels.tile !== null) packTiles(context, kernels.tile, work.packs);
+  if (kernels.rows !== null)
+    for (const packs of chunks(context, work.packs)) packRows(context, kernels.rows, packs);
 }
 
 function copyPages(
@@ -67,48 +78,39 @@ function copyPages(
   });
 }
 
-function writeRows(context: AppendContext, writes: TensorWork['writes']): void {
+export function writeRows(context: AppendContext, writes: TensorWork['writes']): void {
   const { recorder, kernels, memory, inputs, inputHalf } = context;
   const { heads, headDim } = memory.plan;
   const words: number[] = [];
-  for (const { row, page, slot, count } of writes) {
-    for (let i = 0; i < count; i++) {
-      words.push(memory.halfOf('window', page), slot + i, inputHalf + (row + i) * heads * headDim);
-    }
-  }
+  for (const { row, page, slot, count } of writes)
+    words.push(memory.halfOf('window', page), slot, inputHalf + row * heads * headDim, count);
   if (words.length === 0) return;
-  const rows = words.length / 3;
-  recorder.reserve(1, words.length);
+  recorder.reserve(Math.ceil(writes.length / LONGEST_X), words.length);
   const table = recorder.table(words);
-  for (let first = 0; first < rows; first += LONGEST_X) {
+  for (let first = 0; first < writes.length; first += LONGEST_X) {
     recorder.dispatch({
       kernel: kernels.write,
       buffers: [inputs, memory.buffer],
-      table: table + first * 3,
-      groups: [Math.min(LONGEST_X, rows - first), heads, 1],
+      table: table + first * 4,
+      groups: [Math.min(LONGEST_X, writes.length - first), heads, 1],
     });
   }
 }
 
 /** Words of the span table of the gather kernel: first row, source, page, slot, statistics page, and one unused. */
 function spanWords(
-  { memory, inputHalf }: AppendContext,
+  { memory, inputHalf }: Pick<AppendContext, 'memory' | 'inputHalf'>,
   spans: readonly Span[],
   row: number,
   statistics: number,
 ): number[] {
   const words: number[] = [];
   let first = row;
-  for (const { source, page, slot, count } of spans) {
-    const place = source === 'window' ? [1, memory.halfOf('window', page)] : [2, inputHalf];
-    words.push(first, ...place, slot, statisticsHalf(memory, statistics), 0);
-    first += count;
+  for (const span of spans) {
+    words.push(first, ...spanPlace(memory, inputHalf, span), statisticsHalf(memory, statistics), 0);
+    first += span.count;
   }
   return words;
-}
-
-function statisticsHalf(memory: TensorMemory, page: number): number {
-  return page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
 }
 
 function measure(context: AppendContext, page: number, sources: readonly Span[]): void {
@@ -137,7 +139,7 @@ function measure(context: AppendContext, page: number, sources: readonly Span[])
 
 /** Packs in order, in groups whose rows fit into the scratch. */
 function* chunks(
-  { memory, scratch }: AppendContext,
+  { memory, scratch }: Pick<AppendContext, 'memory' | 'scratch'>,
   packs: readonly PackWork[],
 ): Generator<PackWork[]> {
   const { heads, headDim } = memory.plan;
@@ -156,9 +158,12 @@ function* chunks(
   if (chunk.length > 0) yield chunk;
 }
 
-function pack(context: AppendContext, packs: readonly PackWork[]): void {
-  const { recorder, kernels, memory, scratch, inputs } = context;
-  if (kernels.pack === null) throw new TypeError('only packed tensors have pack work');
+export function packRows(
+  context: Omit<AppendContext, 'kernels'>,
+  kernels: RowKernels,
+  packs: readonly PackWork[],
+): void {
+  const { recorder, memory, scratch, inputs } = context;
   const layout = memory.plan.layout as BlockLayout;
   const spans: number[] = [];
   const table: number[] = [];
@@ -176,24 +181,24 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
   }
   recorder.reserve(5, spans.length + table.length);
   recorder.dispatch({
-    kernel: kernels.pack.gather,
+    kernel: kernels.gather,
     buffers: [memory.buffer, inputs, scratch],
     table: recorder.table(spans),
     entries: spans.length / 6,
     groups: [rows, layout.heads, 1],
   });
   const first = recorder.table(table);
-  if (kernels.pack.top !== null)
+  if (kernels.top !== null)
     recorder.dispatch({
-      kernel: kernels.pack.top,
+      kernel: kernels.top,
       buffers: [scratch, memory.buffer],
       table: first,
       groups: [tokens, layout.heads, packs.length],
     });
   const vectors = layout.parametersShared ? 1 : layout.heads;
   for (const [kernel, invocations, heads] of [
-    [kernels.pack.parameters, parameterRuns, vectors],
-    [kernels.pack.codes, layout.codes.rows === 'groups' ? parameterRuns : codeWords, layout.heads],
+    [kernels.parameters, parameterRuns, vectors],
+    [kernels.codes, layout.codes.rows === 'groups' ? parameterRuns : codeWords, layout.heads],
   ] as const) {
     if (kernel === null) continue;
     recorder.dispatch({
@@ -203,10 +208,10 @@ function pack(context: AppendContext, packs: readonly PackWork[]): void {
       groups: [Math.ceil(invocations / LANES), heads, packs.length],
     });
   }
-  if (kernels.pack.outliers === null) return;
+  if (kernels.outliers === null) return;
   const fault = context.fault();
   recorder.dispatch({
-    kernel: kernels.pack.outliers,
+    kernel: kernels.outliers,
     buffers: [scratch, memory.buffer, fault.buffer],
     table: first,
     entries: fault.number,

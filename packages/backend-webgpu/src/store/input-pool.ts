@@ -12,6 +12,7 @@ import type { GpuContext } from '../device/context.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X } from '../device/recorder.js';
 import { bytesOf, elementsIn, type GpuLayout, layoutOf } from '../gpu-tensor.js';
+import { RUN_ELEMENTS } from '../shaders/import-programs.js';
 
 export interface StepInput {
   readonly buffer: GPUBuffer;
@@ -30,6 +31,8 @@ export interface QueryInput {
 export interface ImportKernels {
   /** To f16, with a flag for what f16 cannot hold. */
   readonly half: Kernel;
+  /** The same of runs of eight elements. */
+  readonly aligned: Kernel;
   /** To f32. */
   readonly float: Kernel;
 }
@@ -184,7 +187,8 @@ export class InputPool {
       flagged.push({ ...place, flag, shape: tensor.shape });
       this.#flagged.set(step, flagged);
     }
-    this.#take(tensor, buffer, half / 2, this.#kernels.half, flag);
+    const { half: each, aligned } = this.#kernels;
+    this.#take(tensor, buffer, half / 2, isAligned(tensor) ? aligned : each, flag);
   }
 
   #write(buffer: GPUBuffer, byte: number, { data }: HostTensor): void {
@@ -196,9 +200,10 @@ export class InputPool {
     const layout: GpuLayout = layoutOf(tensor);
     const [, heads = 1, dim = 1] = tensor.shape;
     const elements = elementsIn(tensor.shape);
-    const words = kernel === this.#kernels.float ? elements : Math.ceil(elements / 2);
-    const groups = Math.ceil(words / LANES);
-    recorder.reserve(1, 11);
+    const { float, aligned } = this.#kernels;
+    const perLane = kernel === float ? 1 : kernel === aligned ? RUN_ELEMENTS : 2;
+    const groups = Math.ceil(elements / (perLane * LANES));
+    recorder.reserve(1, 12);
     recorder.dispatch({
       kernel,
       buffers: [layout.buffer, buffer, flag === NO_FLAG ? nothing : (this.#flags as GPUBuffer)],
@@ -214,6 +219,7 @@ export class InputPool {
         layout.tokenStride,
         layout.headStride,
         flag,
+        layout.dense ? 1 : 0,
       ]),
       groups: [Math.min(LONGEST_X, groups), 1, Math.ceil(groups / LONGEST_X)],
     });
@@ -244,6 +250,15 @@ export class InputPool {
     used.push(buffer);
     this.#used.set(step, used);
   }
+}
+
+/** Whether rows are aligned runs of eight elements. */
+function isAligned(tensor: Tensor): boolean {
+  const { offset, batchStride, tokenStride, headStride } = layoutOf(tensor);
+  const dim = tensor.shape[2] ?? 1;
+  return [offset, dim, batchStride, tokenStride, headStride].every(
+    (count) => count % RUN_ELEMENTS === 0,
+  );
 }
 
 function nonFinite(

@@ -27,8 +27,12 @@ export async function planKernels(
 }
 
 export async function importKernels(pipelines: Pipelines): Promise<ImportKernels> {
-  const { half, float } = importPrograms();
-  return { half: await pipelines.kernel(half), float: await pipelines.kernel(float) };
+  const { half, float, aligned } = importPrograms();
+  return {
+    half: await pipelines.kernel(half),
+    float: await pipelines.kernel(float),
+    aligned: await pipelines.kernel(aligned),
+  };
 }
 
 async function layerKernels(
@@ -63,11 +67,14 @@ async function tensorKernels(
     write: await kernel(write),
     copy: await kernel(copy),
     pack: pack && {
-      gather: await kernel(pack.gather),
-      parameters: pack.parameters && (await kernel(pack.parameters)),
-      codes: await kernel(pack.codes),
-      top: pack.top && (await kernel(pack.top)),
-      outliers: pack.outliers && (await kernel(pack.outliers)),
+      tile: pack.tile && { ...pack.tile, kernel: await kernel(pack.tile.program) },
+      rows: pack.rows && {
+        gather: await kernel(pack.rows.gather),
+        parameters: pack.rows.parameters && (await kernel(pack.rows.parameters)),
+        codes: await kernel(pack.rows.codes),
+        top: pack.rows.top && (await kernel(pack.rows.top)),
+        outliers: pack.rows.outliers && (await kernel(pack.rows.outliers)),
+      },
       statistics: await Promise.all(
         pack.statistics.map(async ({ gather, measure }) => ({
           gather: await kernel(gather),

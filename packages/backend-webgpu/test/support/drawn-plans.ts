@@ -196,9 +196,12 @@ function rowsOf(seed: number, shape: readonly number[]): HostTensor {
   return f16Tensor(data, shape);
 }
 
-/** A device whose kernels of attention are never made: what is only packed needs none, and they take longest. */
 export async function packingDevice(): Promise<GPUDevice> {
-  const device = await swiftShaderDevice();
+  return withoutAttention(await swiftShaderDevice());
+}
+
+/** A device whose kernels of attention are never made: what is only packed needs none, and they take longest. */
+export function withoutAttention(device: GPUDevice): GPUDevice {
   const create = device.createComputePipelineAsync.bind(device);
   device.createComputePipelineAsync = async (descriptor) =>
     ['attend', 'merge', 'prepareQuery'].includes(descriptor.label ?? '')

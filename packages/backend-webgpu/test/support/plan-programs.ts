@@ -25,9 +25,13 @@ export function layerPrograms(layer: LayerPlan, options: ShaderOptions): NamedPr
       [`${tensor} copy`, copy],
     ];
     if (pack === null) return programs;
-    programs.push([`${tensor} gather`, pack.gather]);
-    if (pack.parameters !== null) programs.push([`${tensor} parameters`, pack.parameters]);
-    programs.push([`${tensor} codes`, pack.codes]);
+    const { tile, rows } = pack;
+    if (tile !== null) programs.push([`${tensor} tile`, tile.program]);
+    if (rows !== null) {
+      programs.push([`${tensor} gather`, rows.gather]);
+      if (rows.parameters !== null) programs.push([`${tensor} parameters`, rows.parameters]);
+      programs.push([`${tensor} codes`, rows.codes]);
+    }
     for (const [i, { gather, measure }] of pack.statistics.entries()) {
       programs.push([`${tensor} gather ${i}`, gather], [`${tensor} measure ${i}`, measure]);
     }
