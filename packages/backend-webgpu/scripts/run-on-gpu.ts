@@ -26,14 +26,14 @@ async function runPlans(precision: Precision): Promise<string> {
   device.addEventListener('uncapturederror', ({ error }) => errors.push(error.message));
   for (const { name, plan } of subgroupPlans()) {
     const twin = await createTwin(plan, backend, {
-      tokens: 700,
+      tokens: 400,
       sequences: 2,
       tolerances: TOLERANCES[precision],
     });
     try {
       const [long, short] = [twin.createPair(), twin.createPair()];
       await twin.step([
-        { pair: long, tokens: 620 },
+        { pair: long, tokens: 300 },
         { pair: short, tokens: 150 },
       ]);
       await twin.step([

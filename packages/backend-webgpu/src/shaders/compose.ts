@@ -16,9 +16,6 @@ export type Piece =
   | { readonly part: ShaderPart; readonly prefix: string }
   | { readonly text: string };
 
-/** Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see. */
-export const SUBGROUP_BRANCHES = 'off, subgroup_uniformity';
-
 /** `features` are named first, as WGSL wants it. Constants that no piece names are left out: equal work has equal text. */
 export function composeShader(
   constants: Constants,

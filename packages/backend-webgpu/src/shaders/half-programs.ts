@@ -2,7 +2,7 @@
  * Attention of layers whose keys and values both stay f16, attention-half.wgsl.
  */
 import type { LayerPlan } from '@lowbit-kv/core';
-import { type Constants, composeShader, SUBGROUP_BRANCHES } from './compose.js';
+import { type Constants, composeShader } from './compose.js';
 
 const LANES = 32;
 /** Channels of one load of a lane. */
@@ -38,7 +38,6 @@ export function halfAttention(
       subgroupsOf32 ? 'half-subgroup' : 'half-workgroup',
     ],
     subgroupsOf32 ? ['subgroups'] : [],
-    subgroupsOf32 ? [SUBGROUP_BRANCHES] : [],
   );
 }
 

@@ -2,7 +2,7 @@
  * The attention kernel that meets codes in integers: its parts, its workgroup memory, and how words of a page are met.
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
-import { type Constants, composeShader, type ShaderPart, SUBGROUP_BRANCHES } from './compose.js';
+import { type Constants, composeShader, type ShaderPart } from './compose.js';
 import { functionText } from './programs.js';
 import type { ShaderOptions } from './shader-options.js';
 
@@ -58,6 +58,7 @@ export function integerAttention(
       'attention-integer',
       'integer-parts',
       subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
+      subgroupsOf32 ? 'raise-subgroup' : 'raise-workgroup',
       { part: fieldsPart(key), prefix: 'key_' },
       { part: 'integer-codes', prefix: 'key_' },
       { part: fieldsPart(value), prefix: 'value_' },
@@ -68,7 +69,8 @@ export function integerAttention(
       { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled) },
     ],
     subgroupsOf32 ? ['subgroups'] : [],
-    subgroupsOf32 ? [SUBGROUP_BRANCHES] : [],
+    // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
+    subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
   );
 }
 

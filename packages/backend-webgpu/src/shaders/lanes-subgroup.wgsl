@@ -1,34 +1,29 @@
 // Reductions over the 32 lanes of a workgroup that is one subgroup.
 
-// A maximum of logits to base 2 stays while none is larger by more than this: weights may be as large as 2^8.
-const SLACK = vec4<f32>(8.0);
+fn exchangedPair(value: vec2<f32>, mask: u32, lane: u32) -> vec2<f32> {
+  return subgroupShuffleXor(value, mask);
+}
 
-// What a lane of each quarter of the lanes holds, to all.
-fn ofQuarters(value: f32) -> vec4<f32> {
-  return vec4<f32>(
-    subgroupShuffle(value, 0u), subgroupShuffle(value, 8u), subgroupShuffle(value, 16u), subgroupShuffle(value, 24u),
-  );
+fn exchangedOne(value: f32, mask: u32, lane: u32) -> f32 {
+  return subgroupShuffleXor(value, mask);
+}
+
+fn ofLane(value: f32, source: u32, lane: u32) -> f32 {
+  return subgroupShuffle(value, source);
 }
 
 fn largestOfLanes(value: vec4<f32>, lane: u32) -> vec4<f32> {
   let upperHalf = (lane & 16u) != 0u;
   let upperQuarter = (lane & 8u) != 0u;
+  // A lane keeps one half of what it has and gives the other: the fewest exchanges.
   let pair = max(
-    select(value.xy, value.zw, upperHalf), subgroupShuffleXor(select(value.zw, value.xy, upperHalf), 16u),
+    select(value.xy, value.zw, upperHalf), exchangedPair(select(value.zw, value.xy, upperHalf), 16u, lane),
   );
-  var one = max(select(pair.x, pair.y, upperQuarter), subgroupShuffleXor(select(pair.y, pair.x, upperQuarter), 8u));
-  one = max(one, subgroupShuffleXor(one, 4u));
-  one = max(one, subgroupShuffleXor(one, 2u));
-  one = max(one, subgroupShuffleXor(one, 1u));
-  return ofQuarters(one);
-}
-
-// The maximum so far, or that of all lanes where one is too far above it.
-fn raisedBy(value: vec4<f32>, maximum: vec4<f32>, lane: u32) -> vec4<f32> {
-  if (subgroupAny(any(value > maximum + SLACK))) {
-    return max(maximum, largestOfLanes(value, lane));
-  }
-  return maximum;
+  var one = max(select(pair.x, pair.y, upperQuarter), exchangedOne(select(pair.y, pair.x, upperQuarter), 8u, lane));
+  one = max(one, exchangedOne(one, 4u, lane));
+  one = max(one, exchangedOne(one, 2u, lane));
+  one = max(one, exchangedOne(one, 1u, lane));
+  return vec4<f32>(ofLane(one, 0u, lane), ofLane(one, 8u, lane), ofLane(one, 16u, lane), ofLane(one, 24u, lane));
 }
 
 fn sumOfLanes(value: vec4<f32>, lane: u32) -> vec4<f32> {
@@ -46,13 +41,13 @@ fn sumsOfLanes(a: vec4<f32>, b: vec4<f32>, lane: u32) -> Pair {
   let upperQuarter = (lane & 8u) != 0u;
   let odd = (lane & 4u) != 0u;
   let four = select(a, b, upperHalf) + subgroupShuffleXor(select(b, a, upperHalf), 16u);
-  let two = select(four.xy, four.zw, upperQuarter) + subgroupShuffleXor(select(four.zw, four.xy, upperQuarter), 8u);
-  var one = select(two.x, two.y, odd) + subgroupShuffleXor(select(two.y, two.x, odd), 4u);
-  one += subgroupShuffleXor(one, 2u);
-  one += subgroupShuffleXor(one, 1u);
+  let two = select(four.xy, four.zw, upperQuarter) + exchangedPair(select(four.zw, four.xy, upperQuarter), 8u, lane);
+  var one = select(two.x, two.y, odd) + exchangedOne(select(two.y, two.x, odd), 4u, lane);
+  one += exchangedOne(one, 2u, lane);
+  one += exchangedOne(one, 1u, lane);
   return Pair(
-    vec4<f32>(subgroupShuffle(one, 0u), subgroupShuffle(one, 4u), subgroupShuffle(one, 8u), subgroupShuffle(one, 12u)),
-    vec4<f32>(subgroupShuffle(one, 16u), subgroupShuffle(one, 20u), subgroupShuffle(one, 24u), subgroupShuffle(one, 28u)),
+    vec4<f32>(ofLane(one, 0u, lane), ofLane(one, 4u, lane), ofLane(one, 8u, lane), ofLane(one, 12u, lane)),
+    vec4<f32>(ofLane(one, 16u, lane), ofLane(one, 20u, lane), ofLane(one, 24u, lane), ofLane(one, 28u, lane)),
   );
 }
 

@@ -39,11 +39,6 @@ fn sumsByQuarter(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>, lane: u
   );
 }
 
-// The maximum of all lanes and of what was one so far.
-fn raisedBy(value: vec4<f32>, maximum: vec4<f32>, lane: u32) -> vec4<f32> {
-  return max(maximum, largestOfLanes(value, lane));
-}
-
 struct Pair {
   first: vec4<f32>,
   second: vec4<f32>,

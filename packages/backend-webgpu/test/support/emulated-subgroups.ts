@@ -62,6 +62,20 @@ function withoutSubgroups(code: string): string {
   if (!code.includes('enable subgroups;')) return code;
   const text = code
     .replace('enable subgroups;', '')
+    .replace('diagnostic(off, subgroup_uniformity);', '')
+    // The functions of lanes-subgroup.wgsl that exchange less than a vector.
+    .replace(
+      /(value: vec2<f32>[^{]*\{\s*return )subgroupShuffleXor\(value, mask\)/,
+      '$1emulatedShuffleXor(lane, vec4<f32>(value, value), mask).xy',
+    )
+    .replace(
+      /(value: f32[^{]*\{\s*return )subgroupShuffleXor\(value, mask\)/,
+      '$1emulatedShuffleXor(lane, vec4<f32>(value), mask).x',
+    )
+    .replace(
+      'subgroupShuffle(value, source)',
+      'emulatedShuffleXor(lane, vec4<f32>(value), lane ^ source).x',
+    )
     .replace(/\bsubgroup(ShuffleXor|Any|Max|Add)\(/g, 'emulated$1(lane, ');
   return text + HELPERS;
 }
