@@ -320,47 +320,82 @@ fn writePartial(at: u32, maximum: f32, sum: f32, packedSum: f32, plain: vec4<f32
   }
 }
 
-// Dot products of four rows with one f16 token.
+// Eight channels of a key in f16 against four rows.
+fn eightDots(words: vec4<u32>, channel: u32) -> vec4<f32> {
+  let low = fourHalves(words, false);
+  let high = fourHalves(words, true);
+  return heldChannel(channel) * low.x + heldChannel(channel + 1u) * low.y +
+    heldChannel(channel + 2u) * low.z + heldChannel(channel + 3u) * low.w +
+    heldChannel(channel + 4u) * high.x + heldChannel(channel + 5u) * high.y +
+    heldChannel(channel + 6u) * high.z + heldChannel(channel + 7u) * high.w;
+}
+
+// Dot products of four rows with one f16 token; four loads are on their way at once.
 fn plainDots(source: u32, page: u32, slot: u32, head: u32) -> vec4<f32> {
   var dot = vec4<f32>(0.0);
   if (source == SOURCE_WINDOW) {
     let at = page / 8u + (head * WINDOW_TOKENS + slot) * (DIM / 8u);
-    for (var i = 0u; i < DIM / 8u + job.zero; i += 1u) {
-      let words = key_memory[at + i];
-      let low = fourHalves(words, false);
-      let high = fourHalves(words, true);
-      dot += heldChannel(8u * i) * low.x + heldChannel(8u * i + 1u) * low.y;
-      dot += heldChannel(8u * i + 2u) * low.z + heldChannel(8u * i + 3u) * low.w;
-      dot += heldChannel(8u * i + 4u) * high.x + heldChannel(8u * i + 5u) * high.y;
-      dot += heldChannel(8u * i + 6u) * high.z + heldChannel(8u * i + 7u) * high.w;
+    for (var i = 0u; i < DIM / 8u + job.zero; i += 4u) {
+      let a = key_memory[at + i];
+      let b = key_memory[at + i + 1u];
+      let c = key_memory[at + i + 2u];
+      let d = key_memory[at + i + 3u];
+      dot += eightDots(a, 8u * i) + eightDots(b, 8u * i + 8u) + eightDots(c, 8u * i + 16u) + eightDots(d, 8u * i + 24u);
     }
     return dot;
   }
   let at = (page + (slot * key_heads + head) * DIM) / 2u;
-  for (var i = 0u; i < DIM / 2u + job.zero; i += 1u) {
-    let pair = unpack2x16float(inputs[at + i]);
-    dot += heldChannel(2u * i) * pair.x + heldChannel(2u * i + 1u) * pair.y;
+  for (var i = 0u; i < DIM / 8u + job.zero; i += 2u) {
+    let a = inputWords(at + 4u * i);
+    let b = inputWords(at + 4u * i + 4u);
+    dot += eightDots(a, 8u * i) + eightDots(b, 8u * i + 8u);
   }
   return dot;
 }
 
-// Adds f16 values, weighted; a lane owns four channels.
+fn inputWords(at: u32) -> vec4<u32> {
+  return vec4<u32>(inputs[at], inputs[at + 1u], inputs[at + 2u], inputs[at + 3u]);
+}
+
+// Adds f16 values, weighted; a lane owns four channels. Eight tokens are on their way at once.
 fn plainValues(rows: Rows, source: u32, page: u32, slot: u32, count: u32, head: u32, lane: u32) -> Rows {
   var result = rows;
-  for (var t = 0u; t < count + job.zero; t += 1u) {
-    var value = vec4<f32>(0.0);
-    if (source == SOURCE_WINDOW) {
-      let at = page / 8u + (head * WINDOW_TOKENS + slot + t) * (DIM / 8u) + lane / 2u;
-      value = fourHalves(value_memory[at], (lane & 1u) != 0u);
-    } else {
-      let at = (page + ((slot + t) * value_heads + head) * DIM) / 2u + 2u * lane;
-      value = vec4<f32>(unpack2x16float(inputs[at]), unpack2x16float(inputs[at + 1u]));
-    }
-    let weight = keptWeight(t);
-    result.a += weight.x * value;
-    result.b += weight.y * value;
-    result.c += weight.z * value;
-    result.d += weight.w * value;
+  for (var t = 0u; t < count + job.zero; t += 8u) {
+    let a = plainValue(source, page, slot + t, head, lane);
+    // Past the last token there is nothing to read: the last one again.
+    let b = plainValue(source, page, slot + min(t + 1u, count - 1u), head, lane);
+    let c = plainValue(source, page, slot + min(t + 2u, count - 1u), head, lane);
+    let d = plainValue(source, page, slot + min(t + 3u, count - 1u), head, lane);
+    let e = plainValue(source, page, slot + min(t + 4u, count - 1u), head, lane);
+    let f = plainValue(source, page, slot + min(t + 5u, count - 1u), head, lane);
+    let g = plainValue(source, page, slot + min(t + 6u, count - 1u), head, lane);
+    let h = plainValue(source, page, slot + min(t + 7u, count - 1u), head, lane);
+    result = withValue(result, a, t, count);
+    result = withValue(result, b, t + 1u, count);
+    result = withValue(result, c, t + 2u, count);
+    result = withValue(result, d, t + 3u, count);
+    result = withValue(result, e, t + 4u, count);
+    result = withValue(result, f, t + 5u, count);
+    result = withValue(result, g, t + 6u, count);
+    result = withValue(result, h, t + 7u, count);
   }
   return result;
+}
+
+// Four f16 values of the lane.
+fn plainValue(source: u32, page: u32, slot: u32, head: u32, lane: u32) -> vec2<u32> {
+  if (source == SOURCE_WINDOW) {
+    let words = value_memory[page / 8u + (head * WINDOW_TOKENS + slot) * (DIM / 8u) + lane / 2u];
+    return select(words.xy, words.zw, (lane & 1u) != 0u);
+  }
+  let at = (page + (slot * value_heads + head) * DIM) / 2u + 2u * lane;
+  return vec2<u32>(inputs[at], inputs[at + 1u]);
+}
+
+fn withValue(rows: Rows, words: vec2<u32>, token: u32, count: u32) -> Rows {
+  let value = vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
+  let weight = weightAt(token, count);
+  return Rows(
+    rows.a + weight.x * value, rows.b + weight.y * value, rows.c + weight.z * value, rows.d + weight.w * value,
+  );
 }

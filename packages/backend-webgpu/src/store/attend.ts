@@ -6,12 +6,14 @@ import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
-import { SEGMENT_WORDS, SegmentTables } from './segments.js';
+import { SEGMENT_WORDS, SegmentTables, SOURCES } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
 export const WORKGROUPS = 4096;
 const SHORTEST_SPLIT = 128;
+/** Packed tokens that take as long as one in f16. */
+const WINDOW_COST = 4;
 /** Splits of a sequence that cost less to merge than they win. */
 const CHEAP_SPLITS = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
@@ -215,6 +217,9 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
   const valuePlace = { memory: value, inputHalf: inputs.value };
   const halfOf = (memory: TensorMemory, page: number) =>
     page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
+  // Where pages are packed, an f16 token takes as long as several that are.
+  const isPacked = plan.key.layout !== null && plan.value.layout !== null;
+  const windowCost = isPacked ? WINDOW_COST : 1;
   const known = new Map<AttendSequence, { first: number; words: Uint32Array }>();
   let segmentCount = 0;
   let partialRows = 0;
@@ -230,7 +235,7 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
     const offset = tables.sequences.length;
     const firstItem = tables.items.length / ITEM_WORDS;
     const blockRows = block.queries * queryHeads;
-    for (const [first, count] of splits(own.words, split)) {
+    for (const [first, count] of splits(own.words, split, windowCost)) {
       tables.items.push(offset, own.first + first, count, partialRows);
       partialRows += blockRows;
     }
@@ -278,13 +283,19 @@ export function partialBytes(
   return Math.min(2 * PARTIAL_BYTES, most);
 }
 
-/** Runs of segments with about `tokens` tokens each: first segment and count. */
-function* splits(words: Uint32Array, tokens: number): Generator<[number, number]> {
+/** Runs of segments with about `tokens` packed tokens each, or what takes as long: first segment and count. */
+function* splits(
+  words: Uint32Array,
+  tokens: number,
+  windowCost: number,
+): Generator<[number, number]> {
   const segments = words.length / SEGMENT_WORDS;
   let first = 0;
   let held = 0;
   for (let i = 0; i < segments; i++) {
-    held += words[i * SEGMENT_WORDS + 1] as number;
+    const at = i * SEGMENT_WORDS;
+    const isPacked = words[at + 2] === SOURCES.packed && words[at + 5] === SOURCES.packed;
+    held += (words[at + 1] as number) * (isPacked ? 1 : windowCost);
     if (held < tokens && i < segments - 1) continue;
     yield [first, i + 1 - first];
     first = i + 1;

@@ -7,7 +7,7 @@ import type { TensorMemory } from './tensor-memory.js';
 /** Words of a segment: position, count, then source, page and slot of keys and of values. */
 export const SEGMENT_WORDS = 8;
 
-const SOURCES = { packed: 0, window: 1, input: 2 } as const;
+export const SOURCES = { packed: 0, window: 1, input: 2 } as const;
 
 /** What tells where the pages of a tensor begin, and the new tokens of a step in its input. */
 export interface TensorPlace {
