@@ -8,9 +8,9 @@ import { openNodeGpu } from '../src/node.js';
 import type { Precision } from '../src/shaders/attention-programs.js';
 import {
   HASHES_FILE,
-  integerPlans,
   type ShaderHashes,
   shaderHashes,
+  subgroupPlans,
 } from '../test/support/shader-hashes.js';
 import { FAST_ATTENTION, INTEGER_ATTENTION } from '../test/support/tolerances.js';
 
@@ -24,7 +24,7 @@ async function runPlans(precision: Precision): Promise<string> {
     throw new Error(`subgroups of ${subgroupMinSize} to ${subgroupMaxSize}, not of 32`);
   const errors: string[] = [];
   device.addEventListener('uncapturederror', ({ error }) => errors.push(error.message));
-  for (const { name, plan } of integerPlans()) {
+  for (const { name, plan } of subgroupPlans()) {
     const twin = await createTwin(plan, backend, {
       tokens: 700,
       sequences: 2,

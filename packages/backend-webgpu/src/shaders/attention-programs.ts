@@ -5,6 +5,7 @@ import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
+import { HALF_WORKGROUPS, halfAttention, staysHalf } from './half-programs.js';
 import { functionText, type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
 import { tensorConstants } from './tensor-constants.js';
@@ -32,6 +33,8 @@ export interface AttentionPrograms {
   /** f32 words of one query in the query buffer. */
   readonly queryWords: number;
   readonly partialWords: number;
+  /** Set where few long splits are better than many that are merged: with fewer workgroups a large device idles. */
+  readonly fewestWorkgroups?: number;
 }
 
 /** Query rows of a workgroup. */
@@ -93,17 +96,19 @@ export function attentionPrograms(
   const attend =
     order === 'reduction'
       ? integerAttention(layer, constants, options)
-      : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
-          'job',
-          'numbers',
-          'parameters',
-          'attention-work',
-          'attention',
-          ...stagedPieces(layer),
-          ...logitPieces(layer, numbers.key),
-          ...elementPieces(key),
-          ...elementPieces(value),
-        ]);
+      : staysHalf(layer)
+        ? halfAttention(layer, constants, options)
+        : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
+            'job',
+            'numbers',
+            'parameters',
+            'attention-work',
+            'attention',
+            ...stagedPieces(layer),
+            ...logitPieces(layer, numbers.key),
+            ...elementPieces(key),
+            ...elementPieces(value),
+          ]);
   return {
     query: program(
       'prepareQuery',
@@ -119,6 +124,7 @@ export function attentionPrograms(
     rows: ROWS,
     queryWords,
     partialWords,
+    ...(staysHalf(layer) && { fewestWorkgroups: HALF_WORKGROUPS }),
   };
 }
 

@@ -12,6 +12,8 @@ import type { TensorMemory } from './tensor-memory.js';
 /** Workgroups worth having: splits become longer when there are more. */
 export const WORKGROUPS = 2048;
 const SHORTEST_SPLIT = 128;
+/** Splits of a sequence that cost less to merge than they win. */
+const CHEAP_SPLITS = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
 const NO_STATISTICS = 0xffffffff;
 const ITEM_WORDS = 4;
@@ -252,14 +254,18 @@ function splitTokens(
   round: readonly QueryBlock[],
 ): number {
   const { queryHeads, kvHeads } = plan.geometry;
+  const { fewestWorkgroups = workgroups } = kernels;
+  let columns = 0;
   let groups = 0;
   let bytes = 0;
   for (const { queries, length } of round) {
     const rowBlocks = Math.ceil((queries * (queryHeads / kvHeads)) / kernels.rows);
+    columns += kvHeads * rowBlocks;
     groups += length * kvHeads * rowBlocks;
     bytes += length * queries * queryHeads * kernels.partialWords * 4;
   }
-  return Math.max(SHORTEST_SPLIT, Math.ceil(groups / workgroups), Math.ceil(bytes / PARTIAL_BYTES));
+  const worth = Math.min(workgroups, Math.max(fewestWorkgroups, CHEAP_SPLITS * columns));
+  return Math.max(SHORTEST_SPLIT, Math.ceil(groups / worth), Math.ceil(bytes / PARTIAL_BYTES));
 }
 
 /** Bytes that the partial results of so many queries take at most. */

@@ -14,8 +14,9 @@ export interface ShaderFault {
 export async function failureOf(
   { kernel, from, to }: ShaderFault,
   run: (device: GPUDevice) => Promise<void>,
+  open = () => swiftShaderDevice(),
 ): Promise<string> {
-  const device = await swiftShaderDevice();
+  const device = await open();
   const create = device.createShaderModule.bind(device);
   let changed = 0;
   device.createShaderModule = (descriptor) => {

@@ -7,6 +7,7 @@ import {
   type Precision,
   type ShaderOptions,
 } from '../../src/shaders/attention-programs.js';
+import { staysHalf } from '../../src/shaders/half-programs.js';
 import { mainPlans } from './main-plans.js';
 import { layerPrograms } from './plan-programs.js';
 
@@ -25,18 +26,22 @@ export const HASHES_FILE = new URL(
 
 const PRECISIONS: readonly Precision[] = ['exact', 'fast'];
 
-/** Main plans that attention meets in integers, which is where subgroups are used. */
-export function integerPlans(): ReturnType<typeof mainPlans> {
+/** Main plans whose attention uses subgroups: what it meets in integers, and what stays f16. */
+export function subgroupPlans(): ReturnType<typeof mainPlans> {
   return mainPlans().filter(({ plan }) =>
-    plan.layers.every((layer) => orderOf(layer, optionsOf('exact')) === 'reduction'),
+    plan.layers.every(
+      (layer) => orderOf(layer, optionsOf('exact')) === 'reduction' || staysHalf(layer),
+    ),
   );
 }
 
 export function shaderHashes(): Record<string, string> {
   const hashes: Record<string, string> = {};
-  for (const { name, plan } of integerPlans()) {
+  for (const { name, plan } of subgroupPlans()) {
     for (const precision of PRECISIONS) {
       for (const layer of plan.layers) {
+        // What stays f16 has one text for both.
+        if (precision === 'fast' && staysHalf(layer)) continue;
         for (const [kernel, { code }] of layerPrograms(layer, optionsOf(precision))) {
           if (kernel === 'attend')
             hashes[`${name}, ${precision}`] = createHash('sha256').update(code).digest('hex');
