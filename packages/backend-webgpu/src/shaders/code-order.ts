@@ -1,5 +1,5 @@
 /**
- * In which order a page keeps its codes: canonical, or as the integer attention reduces over them (pack-reduction.wgsl).
+ * In which order a page keeps its codes: canonical, or as the integer attention reduces over them (code-places-reduction.wgsl).
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
 

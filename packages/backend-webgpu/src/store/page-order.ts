@@ -45,7 +45,7 @@ function canonicalBit({ codes, bits }: BlockLayout): BitOf {
     : (slot, channel) => slot * codes.rowBytes * 8 + channel * bits;
 }
 
-/** See pack-reduction.wgsl. */
+/** See code-places-reduction.wgsl. */
 function reductionBit({ tensor }: TensorPlan, { bits, blockTokens, headDim }: BlockLayout): BitOf {
   const perWord = 32 / bits;
   return (slot, channel) => {
