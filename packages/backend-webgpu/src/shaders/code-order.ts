@@ -1,5 +1,5 @@
 /**
- * In which order a page keeps its codes: canonical, or as the integer attention reduces over them (pack-reduction.wgsl).
+ * In which order a page keeps its codes: canonical, or as the integer attention reduces over them (code-places-reduction.wgsl).
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
 
@@ -15,7 +15,7 @@ export function codeOrder({ key, value }: LayerPlan): CodeOrder {
   return isReducible(key) && isReducible(value) ? 'reduction' : 'canonical';
 }
 
-/** Whether code words hold neighbour slots of one channel; otherwise they hold neighbour channels of one slot. */
+/** Whether code words go down slots: they hold neighbour slots of one channel, or four of the reduction that are slots. */
 export function wordsHoldSlots({ tensor, layout }: TensorPlan, order: CodeOrder): boolean {
   return order === 'reduction' ? tensor === 'value' : layout?.codes.rows === 'channels';
 }
@@ -55,7 +55,7 @@ export function fieldCodes({ tensor, scheme }: TensorPlan): FieldCodes {
   return { topFlip: top.flip, lowFlip: low.flip, topOffset: top.offset, lowOffset: low.offset };
 }
 
-/** Bit, in the codes of a head, of the code of an element of the reduction and of the other axis. See pack-reduction.wgsl. */
+/** Bit, in the codes of a head, of the code of an element of the reduction and of the other axis. See code-places-reduction.wgsl. */
 export function reductionBit(bits: number, others: number, number: number, other: number): number {
   const fields = 8 / bits;
   const quad = Math.floor(number / 4);

@@ -155,7 +155,7 @@ function exponentOf(value: number): number {
   return bits >>> 23 === 0 ? -118 - Math.clz32(bits) : (bits >>> 23) - 127;
 }
 
-/** See pack-reduction.wgsl and integer-codes.wgsl. */
+/** See code-places-reduction.wgsl and integer-codes.wgsl. */
 function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<string, Constant> {
   const { topFlip, lowFlip, topOffset, lowOffset } = fieldCodes(plan);
   const isKey = plan.tensor === 'key';
