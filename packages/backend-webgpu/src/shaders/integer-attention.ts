@@ -13,8 +13,9 @@ const PROCESSOR_WORKGROUPS = 16;
 const SET_VECTORS = 33;
 /** Sets that a query as f32 takes. */
 const QUERY_SETS = 4;
-/** Vectors of words that are loaded at once. */
+/** Vectors of words that are loaded at once; more is more text to compile. */
 const BATCH = 4;
+const SMALL_BATCH = 2;
 /** Tokens of a page. */
 const PAGE_TOKENS = 128;
 
@@ -50,6 +51,7 @@ export function integerAttention(
   };
   const [outerKeys, innerValues] = [isAlongTokens(key), isAlongTokens(value)];
   const unrolled = subgroupsOf32 && unrolls(shape, key, value);
+  const most = subgroupsOf32 ? BATCH : SMALL_BATCH;
   return composeShader(
     { ...constants, ...shape, ...memory(shape, outerKeys, innerValues) },
     [
@@ -65,8 +67,8 @@ export function integerAttention(
       { part: 'integer-codes', prefix: 'value_' },
       outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
       innerValues ? 'integer-values-inner' : 'integer-values-outer',
-      { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled) },
-      { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled) },
+      { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
+      { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
     ],
     subgroupsOf32 ? ['subgroups'] : [],
     // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
@@ -120,11 +122,16 @@ function unrolls(
 }
 
 /** Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. */
-function runText({ tensor, layout }: TensorPlan, groups: number | null, unrolled: boolean): string {
+function runText(
+  { tensor, layout }: TensorPlan,
+  groups: number | null,
+  unrolled: boolean,
+  most: number,
+): string {
   const bits = layout?.bits ?? 0;
   const fields = 8 / bits;
   const vectors = 4 * bits;
-  const batch = Math.min(BATCH, vectors / (groups ?? 1));
+  const batch = Math.min(most, vectors / (groups ?? 1));
   const trips = vectors / batch;
   const perGroup = trips / (groups ?? 1);
   const numbers = Array.from({ length: batch }, (_, j) => j);
