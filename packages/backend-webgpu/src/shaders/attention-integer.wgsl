@@ -396,6 +396,12 @@ fn withValue(rows: Rows, words: vec2<u32>, token: u32, count: u32) -> Rows {
   let value = vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
   let weight = weightAt(token, count);
   return Rows(
-    rows.a + weight.x * value, rows.b + weight.y * value, rows.c + weight.z * value, rows.d + weight.w * value,
+    rows.a + hidden(weight.x, value), rows.b + hidden(weight.y, value),
+    rows.c + hidden(weight.z, value), rows.d + hidden(weight.w, value),
   );
+}
+
+// A weight of zero hides its value, whatever it is.
+fn hidden(weight: f32, value: vec4<f32>) -> vec4<f32> {
+  return select(weight * value, vec4<f32>(0.0), weight == 0.0);
 }

@@ -21,7 +21,7 @@ fn tensor_dots(word: u32, parts: vec4<u32>) -> vec4<i32> {
   ));
 }
 
-// Sums of dot products with codes alone; number i of a lane is too large by 1 / tensor_slopes[i].
+// Sums of dot products with codes alone; number i of a lane times tensor_slopes[i] is what its codes give.
 fn tensor_numbers(sums: Sums) -> Rows {
   let high = tensor_fieldSums(
     bitcast<vec4<f32>>(sums.highA), bitcast<vec4<f32>>(sums.highB), bitcast<vec4<f32>>(sums.highC), bitcast<vec4<f32>>(sums.highD),

@@ -7,7 +7,7 @@ var<workgroup> key_added: array<vec4<f32>, 2u * KEY_SETS>;
 
 fn prepareKeys(lane: u32) {}
 
-// Of one set of tokens: the query times the scales of channels, and products of both with zeros.
+// Of one set of tokens: the query times the scales of channels, and products of the query with zeros.
 struct Folded {
   rows: Rows,
   zeros: vec4<f32>,
