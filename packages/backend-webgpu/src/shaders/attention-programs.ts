@@ -19,6 +19,8 @@ export type { Precision, ShaderOptions } from './shader-options.js';
 export interface AttentionPrograms {
   readonly query: Program;
   readonly attend: Program;
+  /** Where `attend` only meets packed tokens in the same slots of both tensors: what meets the others. */
+  readonly rest?: Program;
   readonly merge: Program;
   /** Query rows of one workgroup. */
   readonly rows: number;
@@ -55,7 +57,8 @@ export function attentionPrograms(
   const keyTransforms = queryTransforms(key);
   const valueTransforms = transformsOf(value);
   const queryWords = queryWordsOf(key);
-  const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
+  const plainWords = 4 * Math.ceil(value.headDim / 4);
+  const partialWords = 4 + plainWords * (valueTransforms.length === 0 ? 1 : 2);
   const constants: Constants = {
     ...tensorConstants(key, numbers.key, order, 'key_'),
     ...tensorConstants(value, numbers.value, order, 'value_'),
@@ -63,6 +66,7 @@ export function attentionPrograms(
     ROWS,
     QUERY_WORDS: queryWords,
     PARTIAL_WORDS: partialWords,
+    PARTIAL_PACKED: 4 + plainWords,
     QUERY_HEADS: geometry.queryHeads,
     GROUP_HEADS: groupHeads,
     KV_HEADS: geometry.kvHeads,
@@ -81,39 +85,41 @@ export function attentionPrograms(
   };
   const compose = (channels: number, pieces: readonly Piece[]) =>
     composeShader({ ...constants, ROW_CHANNELS: channels }, ['job', 'numbers', ...pieces]);
+  const integer = order === 'reduction' ? integerAttention(layer, constants, options) : undefined;
   const attend =
-    order === 'reduction'
-      ? integerAttention(layer, constants, options)
-      : staysHalf(layer)
-        ? halfAttention(layer, constants, options)
-        : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
-            'job',
-            'numbers',
-            'parameters',
-            'attention-work',
-            'attention',
-            ...stagedPieces(layer),
-            ...logitPieces(layer, numbers.key),
-            ...elementPieces(key),
-            ...elementPieces(value),
-          ]);
+    integer?.pages ??
+    (staysHalf(layer)
+      ? halfAttention(layer, constants, options)
+      : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
+          'job',
+          'numbers',
+          'parameters',
+          'attention-work',
+          'attention',
+          ...stagedPieces(layer),
+          ...logitPieces(layer, numbers.key),
+          ...elementPieces(key),
+          ...elementPieces(value),
+        ]));
+  const attention = (text: string) =>
+    program('attend', text, ['read', 'read', 'read', 'read', 'write']);
   return {
     query: program(
       'prepareQuery',
       compose(key.headDim, ['query', ...queryPieces(key, numbers.key, keyTransforms.length)]),
       ['read', 'read', 'write'],
     ),
-    attend: program('attend', attend, ['read', 'read', 'read', 'read', 'write']),
+    attend: attention(attend),
+    ...(integer && { rest: attention(integer.rest), fewestWorkgroups: INTEGER_WORKGROUPS }),
     merge: program(
       'merge',
       compose(value.headDim, ['merge', ...inversePieces(value, numbers.value)]),
-      ['read', 'read', 'write', 'write'],
+      ['read', 'read', 'read', 'write', 'write'],
     ),
     rows: ROWS,
     queryWords,
     partialWords,
     ...(staysHalf(layer) && { fewestWorkgroups: HALF_WORKGROUPS }),
-    ...(order === 'reduction' && { fewestWorkgroups: INTEGER_WORKGROUPS }),
   };
 }
 

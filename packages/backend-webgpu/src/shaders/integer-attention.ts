@@ -1,5 +1,5 @@
 /**
- * The attention kernel that meets codes in integers: its parts, its workgroup memory, and how words of a page are met.
+ * The attention kernels that meet codes in integers: their parts, their workgroup memory, and how words of a page are met.
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
 import { type Constants, composeShader, type ShaderPart } from './compose.js';
@@ -36,12 +36,18 @@ interface Shape {
   readonly VALUE_GROUPS: number;
 }
 
+/** Of pages that both tensors packed, and of all other tokens. */
+export interface IntegerAttention {
+  readonly pages: string;
+  readonly rest: string;
+}
+
 /** `constants`: of the layer, tensors included. */
 export function integerAttention(
   { key, value }: LayerPlan,
   constants: Constants,
   { precision, subgroupsOf32 }: ShaderOptions,
-): string {
+): IntegerAttention {
   const shape: Shape = {
     PARTS: precision === 'exact' ? 2 : 1,
     KEY_SETS: constants.key_sets as number,
@@ -50,30 +56,36 @@ export function integerAttention(
     VALUE_GROUPS: PAGE_TOKENS / (value.layout?.tokensPerGroup ?? 1),
   };
   const [outerKeys, innerValues] = [isAlongTokens(key), isAlongTokens(value)];
-  const unrolled = subgroupsOf32 && unrolls(shape, key, value);
   const most = subgroupsOf32 ? BATCH : SMALL_BATCH;
-  return composeShader(
-    { ...constants, ...shape, ...memory(shape, outerKeys, innerValues) },
-    [
-      'job',
-      'attention-work',
-      'attention-integer',
-      'integer-parts',
-      subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
-      subgroupsOf32 ? 'raise-subgroup' : 'raise-workgroup',
-      { part: fieldsPart(key), prefix: 'key_' },
-      { part: 'integer-codes', prefix: 'key_' },
-      { part: fieldsPart(value), prefix: 'value_' },
-      { part: 'integer-codes', prefix: 'value_' },
-      outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
-      innerValues ? 'integer-values-inner' : 'integer-values-outer',
-      { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
-      { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
-    ],
-    subgroupsOf32 ? ['subgroups'] : [],
-    // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
-    subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
-  );
+  const text = (part: ShaderPart, own: Constants, unrolled: boolean) =>
+    composeShader(
+      { ...constants, ...shape, ...own },
+      [
+        'job',
+        'attention-work',
+        'attention-integer',
+        part,
+        'integer-parts',
+        subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
+        subgroupsOf32 ? 'raise-subgroup' : 'raise-workgroup',
+        { part: fieldsPart(key), prefix: 'key_' },
+        { part: 'integer-codes', prefix: 'key_' },
+        { part: fieldsPart(value), prefix: 'value_' },
+        { part: 'integer-codes', prefix: 'value_' },
+        outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
+        innerValues ? 'integer-values-inner' : 'integer-values-outer',
+        { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
+        { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
+      ],
+      subgroupsOf32 ? ['subgroups'] : [],
+      // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
+      subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
+    );
+  const unrolled = subgroupsOf32 && unrolls(shape, key, value);
+  return {
+    pages: text('integer-pages', memory(shape, outerKeys, innerValues, 0), unrolled),
+    rest: text('integer-rest', memory(shape, outerKeys, innerValues, QUERY_SETS), false),
+  };
 }
 
 function isAlongTokens({ layout }: TensorPlan): boolean {
@@ -90,10 +102,15 @@ function fieldsPart({ layout }: TensorPlan): ShaderPart {
  * Parts of keys along channels stay; everything else takes turns. What is not needed is filled up to where a processor still
  * holds as many workgroups as have registers: drivers give each fewer when more would fit.
  */
-function memory(shape: Shape, outerKeys: boolean, innerValues: boolean): Constants {
+function memory(
+  shape: Shape,
+  outerKeys: boolean,
+  innerValues: boolean,
+  fewestSets: number,
+): Constants {
   const spareSet = outerKeys ? 0 : shape.PARTS * shape.KEY_SETS;
   const sets = shape.PARTS * Math.max(outerKeys ? shape.KEY_SETS : 0, shape.VALUE_SETS);
-  const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets));
+  const needed = SET_VECTORS * (spareSet + Math.max(fewestSets, sets));
   // Query places and maximum; steps, totals and what is added.
   const others =
     2 +

@@ -1,28 +1,32 @@
 /**
  * Executes one attend job: queries, splits, merge. Sequences with many queries run in rounds that bound the partial results.
+ * Where one kernel meets pages and another the rest, their results lie in two buffers: nothing makes them wait for each other.
  */
 import type { AttendSequence, LayerPlan, TensorType } from '@lowbit-kv/core';
 import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
-import { SEGMENT_WORDS, SegmentTables, SOURCES } from './segments.js';
+import { SEGMENT_WORDS, type Segments, SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
 export const WORKGROUPS = 4096;
 const SHORTEST_SPLIT = 128;
-/** Packed tokens that take as long as one in f16. */
-const WINDOW_COST = 4;
+/** Tokens of a page that take as long as one that is in none. */
+const REST_COST = 4;
 /** Splits of a sequence that cost less to merge than they win. */
 const CHEAP_SPLITS = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
 const NO_STATISTICS = 0xffffffff;
+const SEQUENCE_WORDS = 9;
 const ITEM_WORDS = 4;
 
-export interface AttentionKernels extends Omit<AttentionPrograms, 'query' | 'attend' | 'merge'> {
+export interface AttentionKernels
+  extends Omit<AttentionPrograms, 'query' | 'attend' | 'rest' | 'merge'> {
   readonly query: Kernel;
   readonly attend: Kernel;
+  readonly rest?: Kernel | undefined;
   readonly merge: Kernel;
 }
 
@@ -36,6 +40,7 @@ export interface AttendContext {
   readonly query: { readonly source: Bound; readonly type: TensorType };
   readonly prepared: GrowingBuffer;
   readonly partials: GrowingBuffer;
+  readonly restPartials: GrowingBuffer;
   readonly output: Bound;
   readonly logSumExp: Bound;
   readonly workgroups: number;
@@ -109,10 +114,12 @@ export interface PlacedRound {
   readonly firstItem: number;
   readonly firstRow: number;
   readonly items: number;
+  readonly restItems: number;
   readonly queries: number;
   readonly rowBlocks: number;
   readonly prepared: GPUBuffer;
   readonly partials: GPUBuffer;
+  readonly restPartials: GPUBuffer;
 }
 
 export function placeRound(
@@ -130,10 +137,16 @@ export function placeRound(
       kernels.queryWords *
       4,
   );
-  const partials = context.partials.atLeast(tables.partialRows * kernels.partialWords * 4);
-  const { sequences, segments, items, rows } = tables;
+  const rowBytes = kernels.partialWords * 4;
+  const partials = context.partials.atLeast(tables.partialRows * rowBytes);
+  const restPartials =
+    kernels.rest === undefined
+      ? partials
+      : context.restPartials.atLeast(tables.restPartialRows * rowBytes);
+  const { sequences, segments, rows } = tables;
+  const items = [...tables.items, ...tables.restItems];
   const segmentWords = segments.reduce((sum, words) => sum + words.length, 0);
-  recorder.reserve(3 * parts, sequences.length + segmentWords + items.length + rows.length);
+  recorder.reserve(4 * parts, sequences.length + segmentWords + items.length + rows.length);
   const firstSequence = recorder.table(sequences);
   const firstSegment = firstSequence + sequences.length;
   for (const words of segments) recorder.table(words);
@@ -148,18 +161,20 @@ export function placeRound(
     firstSegment,
     firstItem,
     firstRow,
-    items: items.length / ITEM_WORDS,
+    items: tables.items.length / ITEM_WORDS,
+    restItems: tables.restItems.length / ITEM_WORDS,
     queries,
     rowBlocks: Math.ceil((most * (queryHeads / kvHeads)) / kernels.rows),
     prepared,
     partials,
+    restPartials,
   };
 }
 
 export function dispatchRound(context: AttendContext, round: PlacedRound): void {
   const { plan, recorder, kernels, key, value, inputs, query, output, logSumExp } = context;
   const { queryHeads, kvHeads } = plan.geometry;
-  const { prepared, partials, queries } = round;
+  const { prepared, partials, restPartials, queries } = round;
   // Queries that are f32 and meet plain keys are read as they came.
   const asTheyCame = query.type === 'f32' && kernels.queryWords === plan.key.headDim;
   if (!asTheyCame)
@@ -170,22 +185,27 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
       entries: ['f32', 'f16', 'bf16'].indexOf(query.type),
       groups: [queries, queryHeads, 1],
     });
-  recorder.dispatch({
-    kernel: kernels.attend,
-    buffers: [
-      key.buffer,
-      value.buffer,
-      inputs.buffer,
-      asTheyCame ? query.source : prepared,
-      partials,
-    ],
-    table: round.firstItem,
-    first: round.firstSegment,
-    groups: [round.items, kvHeads, round.rowBlocks],
-  });
+  const split = (kernel: Kernel, results: GPUBuffer, firstItem: number, items: number) =>
+    recorder.dispatch({
+      kernel,
+      buffers: [
+        key.buffer,
+        value.buffer,
+        inputs.buffer,
+        asTheyCame ? query.source : prepared,
+        results,
+      ],
+      table: firstItem,
+      first: round.firstSegment,
+      groups: [items, kvHeads, round.rowBlocks],
+    });
+  // The rest first: one workgroup of it takes longer than one of pages.
+  if (kernels.rest !== undefined)
+    split(kernels.rest, restPartials, round.firstItem + ITEM_WORDS * round.items, round.restItems);
+  split(kernels.attend, partials, round.firstItem, round.items);
   recorder.dispatch({
     kernel: kernels.merge,
-    buffers: [value.buffer, partials, output, logSumExp],
+    buffers: [value.buffer, partials, restPartials, output, logSumExp],
     table: round.firstRow,
     first: round.firstItem,
     groups: [queries, queryHeads, 1],
@@ -198,18 +218,21 @@ interface RoundTables {
   readonly segments: Uint32Array[];
   /** Sequence (offset into `sequences`), first segment, segments, first partial row. */
   readonly items: number[];
+  readonly restItems: number[];
   /** Sequence (offset into `sequences`), query of the block. */
   readonly rows: number[];
   readonly partialRows: number;
+  readonly restPartialRows: number;
 }
 
 function roundTables(context: AttendContext, round: readonly QueryBlock[]): RoundTables {
-  const { plan, key, value, inputs, segments = new SegmentTables() } = context;
+  const { plan, kernels, key, value, inputs, segments = new SegmentTables() } = context;
   const { queryHeads } = plan.geometry;
   const tables = {
     sequences: [] as number[],
     segments: [] as Uint32Array[],
     items: [] as number[],
+    restItems: [] as number[],
   };
   const rows: number[] = [];
   const split = splitTokens(context, round);
@@ -217,40 +240,50 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
   const valuePlace = { memory: value, inputHalf: inputs.value };
   const halfOf = (memory: TensorMemory, page: number) =>
     page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
-  // Where pages are packed, an f16 token takes as long as several that are.
-  const isPacked = plan.key.layout !== null && plan.value.layout !== null;
-  const windowCost = isPacked ? WINDOW_COST : 1;
-  const known = new Map<AttendSequence, { first: number; words: Uint32Array }>();
+  const apart = kernels.rest !== undefined;
+  const known = new Map<AttendSequence, { readonly first: number; readonly own: Segments }>();
   let segmentCount = 0;
   let partialRows = 0;
+  let restPartialRows = 0;
   for (const block of round) {
     const { sequence } = block;
-    let own = known.get(sequence);
-    if (own === undefined) {
-      own = { first: segmentCount, words: segments.of(sequence, keyPlace, valuePlace) };
+    let entry = known.get(sequence);
+    if (entry === undefined) {
+      const own = segments.of(sequence, keyPlace, valuePlace, apart);
+      entry = { first: segmentCount, own };
       segmentCount += own.words.length / SEGMENT_WORDS;
       tables.segments.push(own.words);
-      known.set(sequence, own);
+      known.set(sequence, entry);
     }
+    const { first: firstSegment, own } = entry;
     const offset = tables.sequences.length;
     const firstItem = tables.items.length / ITEM_WORDS;
+    const firstRest = tables.restItems.length / ITEM_WORDS;
     const blockRows = block.queries * queryHeads;
-    for (const [first, count] of splits(own.words, split, windowCost)) {
-      tables.items.push(offset, own.first + first, count, partialRows);
+    const all = own.words.length / SEGMENT_WORDS;
+    const pages = apart ? own.pages : all;
+    for (const [first, count] of splits(own.words, 0, pages, split)) {
+      tables.items.push(offset, firstSegment + first, count, partialRows);
       partialRows += blockRows;
     }
+    for (const [first, count] of splits(own.words, pages, all, split / REST_COST)) {
+      tables.restItems.push(offset, firstSegment + first, count, restPartialRows);
+      restPartialRows += blockRows;
+    }
+    const items = tables.items.length / ITEM_WORDS - firstItem;
+    const restItems = tables.restItems.length / ITEM_WORDS - firstRest;
     tables.sequences.push(
-      block.firstQuery,
-      block.queries,
-      block.length,
-      halfOf(key, sequence.key.statistics),
-      halfOf(value, sequence.value.statistics),
-      firstItem,
-      tables.items.length / ITEM_WORDS - firstItem,
+      ...[block.firstQuery, block.queries, block.length],
+      ...[halfOf(key, sequence.key.statistics), halfOf(value, sequence.value.statistics)],
+      ...[firstItem, items, firstRest, restItems],
     );
     for (let query = 0; query < block.queries; query++) rows.push(offset, query);
   }
-  return { ...tables, rows, partialRows };
+  // Those of the rest come behind all others.
+  const pageItems = tables.items.length / ITEM_WORDS;
+  for (let i = 7; i < tables.sequences.length; i += SEQUENCE_WORDS)
+    tables.sequences[i] = (tables.sequences[i] as number) + pageItems;
+  return { ...tables, rows, partialRows, restPartialRows };
 }
 
 /** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
@@ -283,20 +316,18 @@ export function partialBytes(
   return Math.min(2 * PARTIAL_BYTES, most);
 }
 
-/** Runs of segments with about `tokens` packed tokens each, or what takes as long: first segment and count. */
+/** Runs of segments `from` to `end` with about `tokens` tokens each: first segment and count. */
 function* splits(
   words: Uint32Array,
+  from: number,
+  end: number,
   tokens: number,
-  windowCost: number,
 ): Generator<[number, number]> {
-  const segments = words.length / SEGMENT_WORDS;
-  let first = 0;
+  let first = from;
   let held = 0;
-  for (let i = 0; i < segments; i++) {
-    const at = i * SEGMENT_WORDS;
-    const isPacked = words[at + 2] === SOURCES.packed && words[at + 5] === SOURCES.packed;
-    held += (words[at + 1] as number) * (isPacked ? 1 : windowCost);
-    if (held < tokens && i < segments - 1) continue;
+  for (let i = from; i < end; i++) {
+    held += words[i * SEGMENT_WORDS + 1] as number;
+    if (held < tokens && i < end - 1) continue;
     yield [first, i + 1 - first];
     first = i + 1;
     held = 0;
