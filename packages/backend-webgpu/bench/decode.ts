@@ -159,10 +159,9 @@ async function time(
       integerDots: languageFeatures.has('packed_4x8_integer_dot_product'),
     },
   );
-  const [query, attend, rest, merge] = await Promise.all([
+  const [query, attend, merge] = await Promise.all([
     pipelines.kernel(programs.query),
     pipelines.kernel(programs.attend),
-    programs.rest && pipelines.kernel(programs.rest),
     pipelines.kernel(programs.merge),
   ]);
   const queries = new Float32Array(batch * QUERY_HEADS * DIM).map(
@@ -176,14 +175,13 @@ async function time(
   const context: AttendContext = {
     plan: layer,
     recorder,
-    kernels: { ...programs, query, attend, rest, merge },
+    kernels: { ...programs, query, attend, merge },
     key,
     value,
     inputs: { buffer: buffer(16), key: 0, value: 0 },
     query: { source: queryBuffer, type: 'f32' },
     prepared: new GrowingBuffer(device, recorder, 'queries'),
     partials: new GrowingBuffer(device, recorder, 'partials'),
-    restPartials: new GrowingBuffer(device, recorder, 'rest'),
     output,
     logSumExp,
     workgroups,
@@ -241,7 +239,6 @@ async function time(
     used.destroy();
   context.prepared.dispose();
   context.partials.dispose();
-  context.restPartials.dispose();
   recorder.dispose();
   return times.sort((a, b) => a - b)[2] as number;
 }

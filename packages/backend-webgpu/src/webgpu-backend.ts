@@ -107,8 +107,7 @@ async function warmUp(
     });
   }
   context.check();
-  const { pipelines, recorder, scratch, prepared, partials, restPartials, inputs, results } =
-    context;
+  const { pipelines, recorder, scratch, prepared, partials, inputs, results } = context;
   const [kernels] = await Promise.all([
     planKernels(pipelines, shaders, plan.layers),
     importKernels(pipelines),
@@ -122,8 +121,6 @@ async function warmUp(
     const { attention } = kernels[i] as LayerKernels;
     prepared.atLeast(queries * queryHeads * attention.queryWords * 4);
     partials.atLeast(partialBytes(attention, queries, queryHeads));
-    if (attention.rest !== undefined)
-      restPartials.atLeast(partialBytes(attention, queries, queryHeads));
     make(inputs, tokens * kvHeads * (keyHeadDim + valueHeadDim) * 2 + 16);
     // Inputs of all layers live until the step ends; queries and results of one attend are given back before the next.
     if (i > 0) continue;

@@ -65,7 +65,8 @@ it('puts pages first, and cuts the rest into short segments', () => {
   expect(rowsOf(words)).toEqual([
     [4, 128, 0, (256 + 192) / 4, 0, 0, (512 + 64) / 4, 0],
     [0, 4, 1, 256 / 2, 0, 1, 512 / 2, 0],
-    [132, 32, 1, 256 / 2, 0, 1, 512 / 2, 0],
+    [132, 16, 1, 256 / 2, 0, 1, 512 / 2, 0],
+    [148, 16, 1, 256 / 2, 16, 1, 512 / 2, 16],
     [164, 8, 1, 256 / 2, 32, 1, 512 / 2, 32],
   ]);
   // Other slots: no page.
@@ -73,9 +74,12 @@ it('puts pages first, and cuts the rest into short segments', () => {
   const other = tables.of({ key: keys, value: shifted }, placeAt(256), placeAt(512), true);
   expect(other.pages).toBe(0);
   expect(rowsOf(other.words).map(([position, count]) => [position, count])).toEqual([
-    [4, 32],
-    [36, 32],
-    [68, 32],
+    [4, 16],
+    [20, 16],
+    [36, 16],
+    [52, 16],
+    [68, 16],
+    [84, 16],
     [100, 4],
   ]);
 });

@@ -19,7 +19,6 @@ export class GpuContext {
   readonly scratch: GrowingBuffer;
   readonly prepared: GrowingBuffer;
   readonly partials: GrowingBuffer;
-  readonly restPartials: GrowingBuffer;
   readonly nothing: GPUBuffer;
   #lost: GPUDeviceLostInfo | null = null;
   #disposed = false;
@@ -34,11 +33,6 @@ export class GpuContext {
     this.scratch = new GrowingBuffer(device, this.recorder, 'lowbit-kv scratch');
     this.prepared = new GrowingBuffer(device, this.recorder, 'lowbit-kv queries');
     this.partials = new GrowingBuffer(device, this.recorder, 'lowbit-kv partial results');
-    this.restPartials = new GrowingBuffer(
-      device,
-      this.recorder,
-      'lowbit-kv rest of partial results',
-    );
     this.nothing = device.createBuffer({ label: 'lowbit-kv nothing', size: 16, usage: 0x80 });
     void device.lost.then((info) => {
       this.#lost = info;
@@ -117,7 +111,6 @@ export class GpuContext {
       this.scratch,
       this.prepared,
       this.partials,
-      this.restPartials,
       this.recorder,
     ])
       part.dispose();

@@ -1,6 +1,7 @@
-// The packing kernels over pages of 128 tokens, head dim 128: codes stay in the words they are stored in and meet 8-bit parts
+// The packing kernel over pages of 128 tokens, head dim 128: codes stay in the words they are stored in and meet 8-bit parts
 // of queries and of probabilities in dot4I8Packed and dot4U8Packed. One workgroup: the segments of one split of one
-// sequence, one kv head, four query rows. integer-pages.wgsl or integer-rest.wgsl has the entry point.
+// sequence, one kv head, four query rows. It meets pages (integer-pages.wgsl) or only
+// what is none (integer-rest.wgsl).
 //
 // Keys: a lane owns four tokens of the page. Values: a lane owns four channels. Scales along the reduction are folded into
 // the query (keys) or the probabilities (values), once per page and group ("outer"); scales across it multiply sums of
@@ -85,17 +86,31 @@ struct Running {
   constants: Rows,
 }
 
-// False where a workgroup has nothing to do.
-fn begin(work: Work, lane: u32) -> bool {
+@compute @workgroup_size(LANES)
+fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let work = workOf(group);
   if (work.firstRow >= work.rows) {
-    return false;
+    return;
   }
   if (lane == 0u) {
     row_queries = work.query / 4u;
     row_maximum = vec4<f32>(NOTHING);
   }
   workgroupBarrier();
-  return true;
+  prepareKeys(lane);
+  var running = Running();
+  if (isPage(segmentAt(work.firstSegment))) {
+    attendPages(&running, work, lane);
+  } else {
+    attendRest(&running, work, lane);
+  }
+  finish(&running, group, lane);
+}
+
+// Whether both tensors hold the tokens of a segment in the same slots of packed pages: nothing moves between lanes.
+fn isPage(segment: Segment) -> bool {
+  return segment.key_source == SOURCE_PACKED && segment.value_source == SOURCE_PACKED &&
+    segment.key_slot == segment.value_slot;
 }
 
 // The maximum of the rows once these logits are among theirs.

@@ -19,14 +19,14 @@ export type { Precision, ShaderOptions } from './shader-options.js';
 export interface AttentionPrograms {
   readonly query: Program;
   readonly attend: Program;
-  /** Where `attend` only meets packed tokens in the same slots of both tensors: what meets the others. */
-  readonly rest?: Program;
   readonly merge: Program;
   /** Query rows of one workgroup. */
   readonly rows: number;
   /** f32 words of one query in the query buffer. */
   readonly queryWords: number;
   readonly partialWords: number;
+  /** Whether a workgroup meets packed tokens in the same slots of both tensors, or only others. */
+  readonly pagesApart: boolean;
   /** Set where few long splits are better than many that are merged: with fewer workgroups a large device idles. */
   readonly fewestWorkgroups?: number;
 }
@@ -85,10 +85,10 @@ export function attentionPrograms(
   };
   const compose = (channels: number, pieces: readonly Piece[]) =>
     composeShader({ ...constants, ROW_CHANNELS: channels }, ['job', 'numbers', ...pieces]);
-  const integer = order === 'reduction' ? integerAttention(layer, constants, options) : undefined;
-  const attend =
-    integer?.pages ??
-    (staysHalf(layer)
+  const isInteger = order === 'reduction';
+  const attend = isInteger
+    ? integerAttention(layer, constants, options)
+    : staysHalf(layer)
       ? halfAttention(layer, constants, options)
       : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
           'job',
@@ -100,25 +100,24 @@ export function attentionPrograms(
           ...logitPieces(layer, numbers.key),
           ...elementPieces(key),
           ...elementPieces(value),
-        ]));
-  const attention = (text: string) =>
-    program('attend', text, ['read', 'read', 'read', 'read', 'write']);
+        ]);
   return {
     query: program(
       'prepareQuery',
       compose(key.headDim, ['query', ...queryPieces(key, numbers.key, keyTransforms.length)]),
       ['read', 'read', 'write'],
     ),
-    attend: attention(attend),
-    ...(integer && { rest: attention(integer.rest), fewestWorkgroups: INTEGER_WORKGROUPS }),
+    attend: program('attend', attend, ['read', 'read', 'read', 'read', 'write']),
     merge: program(
       'merge',
       compose(value.headDim, ['merge', ...inversePieces(value, numbers.value)]),
-      ['read', 'read', 'read', 'write', 'write'],
+      ['read', 'read', 'write', 'write'],
     ),
     rows: ROWS,
     queryWords,
     partialWords,
+    pagesApart: isInteger,
+    ...(isInteger && { fewestWorkgroups: INTEGER_WORKGROUPS }),
     ...(staysHalf(layer) && { fewestWorkgroups: HALF_WORKGROUPS }),
   };
 }

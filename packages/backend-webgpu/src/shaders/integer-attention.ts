@@ -1,21 +1,17 @@
 /**
- * The attention kernels that meet codes in integers: their parts, their workgroup memory, and how words of a page are met.
+ * The attention kernel that meets codes in integers: its parts, its workgroup memory, and how words of a page are met.
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
 import { type Constants, composeShader, type ShaderPart } from './compose.js';
 import { functionText } from './programs.js';
 import type { ShaderOptions } from './shader-options.js';
 
-/** Workgroup memory of one processor on the GPUs that this was measured on, and workgroups of it that are worth having. */
+/** Workgroup memory of one processor on the GPUs that this was measured on. */
 const PROCESSOR_BYTES = 49152;
-const PROCESSOR_WORKGROUPS = 16;
 /** Vectors of a set of parts: one for each lane, and one more. */
 const SET_VECTORS = 33;
 /** Sets that a query as f32 takes. */
 const QUERY_SETS = 4;
-/** Vectors of words that are loaded at once; more is more text to compile. */
-const BATCH = 4;
-const SMALL_BATCH = 2;
 /** Tokens of a page. */
 const PAGE_TOKENS = 128;
 
@@ -28,6 +24,18 @@ const FIELDS: Readonly<Record<number, ShaderPart>> = {
   8: 'integer-fields-8',
 };
 
+/** How the words of a page are met. */
+interface Style {
+  /** Without a loop. */
+  readonly unrolled: boolean;
+  /** Vectors of words that are loaded at once; more is more text to compile. */
+  readonly batch: number;
+  /** Workgroups of a processor that memory leaves room for: as many as have registers. */
+  readonly workgroups: number;
+}
+
+const PLAIN_STYLE: Style = { unrolled: false, batch: 2, workgroups: 16 };
+
 interface Shape {
   readonly PARTS: number;
   readonly KEY_SETS: number;
@@ -36,18 +44,12 @@ interface Shape {
   readonly VALUE_GROUPS: number;
 }
 
-/** Of pages that both tensors packed, and of all other tokens. */
-export interface IntegerAttention {
-  readonly pages: string;
-  readonly rest: string;
-}
-
 /** `constants`: of the layer, tensors included. */
 export function integerAttention(
   { key, value }: LayerPlan,
   constants: Constants,
   { precision, subgroupsOf32 }: ShaderOptions,
-): IntegerAttention {
+): string {
   const shape: Shape = {
     PARTS: precision === 'exact' ? 2 : 1,
     KEY_SETS: constants.key_sets as number,
@@ -56,36 +58,31 @@ export function integerAttention(
     VALUE_GROUPS: PAGE_TOKENS / (value.layout?.tokensPerGroup ?? 1),
   };
   const [outerKeys, innerValues] = [isAlongTokens(key), isAlongTokens(value)];
-  const most = subgroupsOf32 ? BATCH : SMALL_BATCH;
-  const text = (part: ShaderPart, own: Constants, unrolled: boolean) =>
-    composeShader(
-      { ...constants, ...shape, ...own },
-      [
-        'job',
-        'attention-work',
-        'attention-integer',
-        part,
-        'integer-parts',
-        subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
-        subgroupsOf32 ? 'raise-subgroup' : 'raise-workgroup',
-        { part: fieldsPart(key), prefix: 'key_' },
-        { part: 'integer-codes', prefix: 'key_' },
-        { part: fieldsPart(value), prefix: 'value_' },
-        { part: 'integer-codes', prefix: 'value_' },
-        outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
-        innerValues ? 'integer-values-inner' : 'integer-values-outer',
-        { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
-        { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
-      ],
-      subgroupsOf32 ? ['subgroups'] : [],
-      // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
-      subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
-    );
-  const unrolled = subgroupsOf32 && unrolls(shape, key, value);
-  return {
-    pages: text('integer-pages', memory(shape, outerKeys, innerValues, 0), unrolled),
-    rest: text('integer-rest', memory(shape, outerKeys, innerValues, QUERY_SETS), false),
-  };
+  const style = subgroupsOf32 ? styleOf(shape, key, value) : PLAIN_STYLE;
+  return composeShader(
+    { ...constants, ...shape, ...memory(shape, outerKeys, innerValues, style) },
+    [
+      'job',
+      'attention-work',
+      'attention-integer',
+      'integer-pages',
+      'integer-rest',
+      'integer-parts',
+      subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
+      subgroupsOf32 ? 'raise-subgroup' : 'raise-workgroup',
+      { part: fieldsPart(key), prefix: 'key_' },
+      { part: 'integer-codes', prefix: 'key_' },
+      { part: fieldsPart(value), prefix: 'value_' },
+      { part: 'integer-codes', prefix: 'value_' },
+      outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
+      innerValues ? 'integer-values-inner' : 'integer-values-outer',
+      { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, style) },
+      { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, style) },
+    ],
+    subgroupsOf32 ? ['subgroups'] : [],
+    // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
+    subgroupsOf32 ? ['off, subgroup_uniformity'] : [],
+  );
 }
 
 function isAlongTokens({ layout }: TensorPlan): boolean {
@@ -106,44 +103,53 @@ function memory(
   shape: Shape,
   outerKeys: boolean,
   innerValues: boolean,
-  fewestSets: number,
+  { workgroups }: Style,
 ): Constants {
   const spareSet = outerKeys ? 0 : shape.PARTS * shape.KEY_SETS;
   const sets = shape.PARTS * Math.max(outerKeys ? shape.KEY_SETS : 0, shape.VALUE_SETS);
-  const needed = SET_VECTORS * (spareSet + Math.max(fewestSets, sets));
+  const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets));
   // Query places and maximum; steps, totals and what is added.
   const others =
     2 +
     (outerKeys ? 1 + 2 * shape.KEY_SETS : 1 + shape.KEY_GROUPS) +
     (innerValues ? shape.VALUE_GROUPS : 1);
-  const filled = PROCESSOR_BYTES / PROCESSOR_WORKGROUPS / 16 - others;
+  const filled = PROCESSOR_BYTES / workgroups / 16 - others;
   return {
     key_firstSet: 0,
     value_firstSet: spareSet,
     SPARE_SET: spareSet,
-    PART_VECTORS: Math.max(needed, filled),
+    PART_VECTORS: Math.max(needed, Math.floor(filled)),
   };
 }
 
 /**
- * Straight code lets drivers load ahead, and takes more registers: too many with two parts of wide codes, unless several sets
- * leave room for few workgroups anyway. Measured, see benchmarks/results.
+ * What was fastest on the GPU of benchmarks/results: straight code lets drivers load ahead, but takes more registers, and
+ * all of it has to be fetched.
  */
-function unrolls(
+function styleOf(
   { PARTS, KEY_SETS, VALUE_SETS }: Shape,
   key: TensorPlan,
   value: TensorPlan,
-): boolean {
+): Style {
   const bits = Math.max(key.layout?.bits ?? 0, value.layout?.bits ?? 0);
-  return bits === 2 || (bits === 4 && (PARTS === 1 || Math.max(KEY_SETS, VALUE_SETS) > 1));
+  const [rolled, straight] = [
+    { ...PLAIN_STYLE, batch: 4 },
+    { ...PLAIN_STYLE, batch: 4, unrolled: true },
+  ];
+  if (bits === 8) return rolled;
+  if (!isAlongTokens(key) && isAlongTokens(value))
+    return { ...straight, workgroups: PARTS === 1 ? 16 : 12 };
+  const sets = Math.max(KEY_SETS, VALUE_SETS);
+  if (PARTS === 2) return bits === 2 || sets > 1 ? straight : rolled;
+  if (bits === 2) return sets > 1 ? rolled : straight;
+  return { ...rolled, batch: 8 };
 }
 
 /** Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. */
 function runText(
   { tensor, layout }: TensorPlan,
   groups: number | null,
-  unrolled: boolean,
-  most: number,
+  { unrolled, batch: most }: Style,
 ): string {
   const bits = layout?.bits ?? 0;
   const fields = 8 / bits;

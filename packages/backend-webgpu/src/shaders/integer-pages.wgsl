@@ -1,16 +1,8 @@
-// Attention over packed tokens that lie in the same slots of pages of both tensors: nothing moves between lanes. A segment is
-// such a page, or a part of one.
+// Attention over packed tokens that lie in the same slots of pages of both tensors: a segment is such a page, or a part of one.
 
-@compute @workgroup_size(LANES)
-fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let work = workOf(group);
-  if (!begin(work, lane)) {
-    return;
-  }
+fn attendPages(running: ptr<function, Running>, work: Work, lane: u32) {
   let head = work.head;
   let added = addedDots();
-  prepareKeys(lane);
-  var running = Running();
   for (var s = 0u; s < work.segments; s += 1u) {
     let segment = segmentAt(work.firstSegment + s);
     let slot = segment.key_slot;
@@ -34,7 +26,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         select(nothing, logits.d, seen(offset + 3u, count, segment.position, position)),
       );
     }
-    let maximum = raise(&running, logits, lane);
+    let maximum = raise(running, logits, lane);
     var shares = Rows(
       exp2(logits.a - maximum), exp2(logits.b - maximum), exp2(logits.c - maximum), exp2(logits.d - maximum),
     );
@@ -43,15 +35,14 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         shown(shares.a, logits.a), shown(shares.b, logits.b), shown(shares.c, logits.c), shown(shares.d, logits.d),
       );
     }
-    running.sum += shares.a + shares.b + shares.c + shares.d;
+    (*running).sum += shares.a + shares.b + shares.c + shares.d;
     // Nobody still reads parts of keys, or the maximum.
     workgroupBarrier();
     if (lane == 0u) {
       row_maximum = maximum;
     }
     let values = Slots(segment.value_page / 4u + head * value_headWords / 4u, slot, count);
-    addPacked(&running, valueDots(values, shares, &running.constants, lane), shares);
+    addPacked(running, valueDots(values, shares, &(*running).constants, lane), shares);
     workgroupBarrier();
   }
-  finish(&running, group, lane);
 }

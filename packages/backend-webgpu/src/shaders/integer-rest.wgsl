@@ -2,16 +2,9 @@
 // of their pages. A tile is at most as many tokens as there are lanes. The workgroup memory also holds the query as f32 by
 // channel, and weights as f32 by token of the tile.
 
-@compute @workgroup_size(LANES)
-fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let work = workOf(group);
-  if (!begin(work, lane)) {
-    return;
-  }
+fn attendRest(running: ptr<function, Running>, work: Work, lane: u32) {
   let head = work.head;
   let added = addedDots();
-  prepareKeys(lane);
-  var running = Running();
   for (var s = 0u; s < work.segments; s += 1u) {
     let segment = segmentAt(work.firstSegment + s);
     for (var start = 0u; start < segment.count; start += LANES) {
@@ -41,12 +34,12 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + token, head);
         logits.a = select(nothing, capped(dotted), seen(lane, count, firstToken, position));
       }
-      let maximum = raise(&running, logits, lane);
+      let maximum = raise(running, logits, lane);
       var shares = Rows(
         shown(exp2(logits.a - maximum), logits.a), shown(exp2(logits.b - maximum), logits.b),
         shown(exp2(logits.c - maximum), logits.c), shown(exp2(logits.d - maximum), logits.d),
       );
-      running.sum += shares.a + shares.b + shares.c + shares.d;
+      (*running).sum += shares.a + shares.b + shares.c + shares.d;
       // Nobody still reads parts of keys or the query, or the maximum.
       workgroupBarrier();
       if (lane == 0u) {
@@ -67,15 +60,14 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
         );
         workgroupBarrier();
         let values = Slots(segment.value_page / 4u + head * value_headWords / 4u, slot, count);
-        addPacked(&running, valueDots(values, shares, &running.constants, lane), shares);
+        addPacked(running, valueDots(values, shares, &(*running).constants, lane), shares);
       } else {
-        running.plain =
-          plainValues(running.plain, segment.value_source, segment.value_page, segment.value_slot + start, count, head, lane);
+        (*running).plain =
+          plainValues((*running).plain, segment.value_source, segment.value_page, segment.value_slot + start, count, head, lane);
       }
       workgroupBarrier();
     }
   }
-  finish(&running, group, lane);
 }
 
 // The query as f32, a vector over rows by channel.
@@ -118,17 +110,23 @@ fn eightDots(words: vec4<u32>, channel: u32) -> vec4<f32> {
     heldChannel(channel + 6u) * high.z + heldChannel(channel + 7u) * high.w;
 }
 
-// Dot products of four rows with one f16 token; four loads are on their way at once.
+// Dot products of four rows with one f16 token; eight loads are on their way at once.
 fn plainDots(source: u32, page: u32, slot: u32, head: u32) -> vec4<f32> {
   var dot = vec4<f32>(0.0);
   if (source == SOURCE_WINDOW) {
     let at = page / 8u + (head * WINDOW_TOKENS + slot) * (DIM / 8u);
-    for (var i = 0u; i < DIM / 8u + job.zero; i += 4u) {
+    for (var i = 0u; i < DIM / 8u + job.zero; i += 8u) {
       let a = key_memory[at + i];
       let b = key_memory[at + i + 1u];
       let c = key_memory[at + i + 2u];
       let d = key_memory[at + i + 3u];
+      let e = key_memory[at + i + 4u];
+      let f = key_memory[at + i + 5u];
+      let g = key_memory[at + i + 6u];
+      let h = key_memory[at + i + 7u];
       dot += eightDots(a, 8u * i) + eightDots(b, 8u * i + 8u) + eightDots(c, 8u * i + 16u) + eightDots(d, 8u * i + 24u);
+      dot += eightDots(e, 8u * i + 32u) + eightDots(f, 8u * i + 40u) + eightDots(g, 8u * i + 48u) +
+        eightDots(h, 8u * i + 56u);
     }
     return dot;
   }

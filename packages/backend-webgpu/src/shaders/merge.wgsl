@@ -13,26 +13,15 @@ const TEAMS = max(1u, ROW_SIZE / COLUMNS);
 
 @group(0) @binding(2) var<storage, read> value_memory: array<u32>;
 @group(0) @binding(3) var<storage, read> partials: array<vec4<f32>>;
-// Of a second kernel; those of the first again where there is none.
-@group(0) @binding(4) var<storage, read> rest_partials: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read_write> outputs: array<f32>;
-@group(0) @binding(6) var<storage, read_write> log_sum_exp: array<u32>;
+@group(0) @binding(4) var<storage, read_write> outputs: array<f32>;
+@group(0) @binding(5) var<storage, read_write> log_sum_exp: array<u32>;
 
 var<workgroup> lane_values: array<vec2<f32>, ROW_SIZE>;
 var<workgroup> factors: array<f32, HELD>;
 var<workgroup> columns: array<vec4<f32>, TEAMS * COLUMNS>;
 
-// The splits of a row: how many each kernel has, and the first vector of the first one of each.
-struct Splits {
-  pages: u32,
-  count: u32,
-  first: u32,
-  restFirst: u32,
-  stride: u32,
-}
-
 // A row of the table: sequence, query of the sequence. A sequence: first query, queries, length, key statistics,
-// value statistics, then first item and items, of the first kernel and of the second.
+// value statistics, first row of partial results, splits.
 @compute @workgroup_size(ROW_SIZE)
 fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let at = job.table + (group.x + group.z * 32768u) * 2u;
@@ -42,44 +31,47 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   let row = query * GROUP_HEADS + group.y % GROUP_HEADS;
   let rows = commands[sequence + 1u] * GROUP_HEADS;
   let statisticsPage = commands[sequence + 4u];
-  let splits = splitsOf(sequence, head * rows + row, rows * KV_HEADS);
+  let splits = commands[sequence + 6u];
+  // Vectors; partials of the splits lie one block of rows apart.
+  let stride = rows * KV_HEADS * (PARTIAL_WORDS / 4u);
+  let first = (commands[sequence + 5u] + head * rows + row) * (PARTIAL_WORDS / 4u);
 
   var maximum = NOTHING;
-  for (var i = lane; i < splits.count; i += ROW_SIZE) {
-    maximum = max(maximum, vectorOf(splits, i, 0u).x);
+  for (var i = lane; i < splits; i += ROW_SIZE) {
+    maximum = max(maximum, partials[first + i * stride].x);
   }
   lane_values[lane].x = maximum;
-  for (var stride = ROW_SIZE / 2u; stride > 0u; stride /= 2u) {
+  for (var half = ROW_SIZE / 2u; half > 0u; half /= 2u) {
     workgroupBarrier();
-    if (lane < stride) {
-      lane_values[lane].x = max(lane_values[lane].x, lane_values[lane + stride].x);
+    if (lane < half) {
+      lane_values[lane].x = max(lane_values[lane].x, lane_values[lane + half].x);
     }
   }
   workgroupBarrier();
   maximum = lane_values[0].x;
 
   var sums = vec2<f32>(0.0);
-  for (var held = 0u; held < splits.count; held += HELD) {
-    let count = min(HELD, splits.count - held);
+  for (var held = 0u; held < splits; held += HELD) {
+    let count = min(HELD, splits - held);
     workgroupBarrier();
     for (var i = lane; i < count; i += ROW_SIZE) {
-      let header = vectorOf(splits, held + i, 0u);
+      let header = partials[first + (held + i) * stride];
       let factor = select(exp(header.x - maximum), 0.0, header.x <= NOTHING);
       sums += header.yz * factor;
       factors[i] = factor;
     }
     workgroupBarrier();
     for (var c = lane; c < TEAMS * COLUMNS; c += ROW_SIZE) {
-      let added = weighted(splits, held, c / COLUMNS, count, 1u + c % COLUMNS);
+      let added = weighted(first + held * stride + 1u + c % COLUMNS, stride, c / COLUMNS, count);
       columns[c] = select(columns[c], vec4<f32>(0.0), held == 0u) + added;
     }
   }
   workgroupBarrier();
   lane_values[lane] = sums;
-  for (var stride = ROW_SIZE / 2u; stride > 0u; stride /= 2u) {
+  for (var half = ROW_SIZE / 2u; half > 0u; half /= 2u) {
     workgroupBarrier();
-    if (lane < stride) {
-      lane_values[lane] += lane_values[lane + stride];
+    if (lane < half) {
+      lane_values[lane] += lane_values[lane + half];
     }
   }
   for (var c = lane; c < COLUMNS; c += ROW_SIZE) {
@@ -117,47 +109,20 @@ fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
   }
 }
 
-// `row`: of the rows of all heads of the sequence; `rows`: how many a split has.
-fn splitsOf(sequence: u32, row: u32, rows: u32) -> Splits {
-  let pages = commands[sequence + 6u];
-  let rest = commands[sequence + 8u];
-  let vectors = PARTIAL_WORDS / 4u;
-  return Splits(
-    pages, pages + rest,
-    (firstRow(commands[sequence + 5u], pages) + row) * vectors, (firstRow(commands[sequence + 7u], rest) + row) * vectors,
-    rows * vectors,
-  );
-}
-
-// Row of the partial results where those of an item begin; of none there are.
-fn firstRow(item: u32, items: u32) -> u32 {
-  if (items == 0u) {
-    return 0u;
-  }
-  return commands[job.first + item * 4u + 3u];
-}
-
-fn vectorOf(splits: Splits, split: u32, vector: u32) -> vec4<f32> {
-  if (split < splits.pages) {
-    return partials[splits.first + split * splits.stride + vector];
-  }
-  return rest_partials[splits.restFirst + (split - splits.pages) * splits.stride + vector];
-}
-
 // One vector of every so manieth split of those whose factors are held; eight loads are on their way at once. A split that
 // saw nothing may have left anything.
-fn weighted(splits: Splits, held: u32, team: u32, count: u32, vector: u32) -> vec4<f32> {
+fn weighted(at: u32, stride: u32, team: u32, count: u32) -> vec4<f32> {
   var value = vec4<f32>(0.0);
   for (var i = team; i < count; i += 8u * TEAMS) {
     let last = count - 1u;
-    let a = vectorOf(splits, held + i, vector);
-    let b = vectorOf(splits, held + min(i + TEAMS, last), vector);
-    let c = vectorOf(splits, held + min(i + 2u * TEAMS, last), vector);
-    let d = vectorOf(splits, held + min(i + 3u * TEAMS, last), vector);
-    let e = vectorOf(splits, held + min(i + 4u * TEAMS, last), vector);
-    let f = vectorOf(splits, held + min(i + 5u * TEAMS, last), vector);
-    let g = vectorOf(splits, held + min(i + 6u * TEAMS, last), vector);
-    let h = vectorOf(splits, held + min(i + 7u * TEAMS, last), vector);
+    let a = partials[at + i * stride];
+    let b = partials[at + min(i + TEAMS, last) * stride];
+    let c = partials[at + min(i + 2u * TEAMS, last) * stride];
+    let d = partials[at + min(i + 3u * TEAMS, last) * stride];
+    let e = partials[at + min(i + 4u * TEAMS, last) * stride];
+    let f = partials[at + min(i + 5u * TEAMS, last) * stride];
+    let g = partials[at + min(i + 6u * TEAMS, last) * stride];
+    let h = partials[at + min(i + 7u * TEAMS, last) * stride];
     value += shown(a, i, count) + shown(b, i + TEAMS, count) + shown(c, i + 2u * TEAMS, count) + shown(d, i + 3u * TEAMS, count);
     value += shown(e, i + 4u * TEAMS, count) + shown(f, i + 5u * TEAMS, count) + shown(g, i + 6u * TEAMS, count) +
       shown(h, i + 7u * TEAMS, count);

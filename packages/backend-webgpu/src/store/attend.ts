@@ -1,6 +1,5 @@
 /**
  * Executes one attend job: queries, splits, merge. Sequences with many queries run in rounds that bound the partial results.
- * Where one kernel meets pages and another the rest, their results lie in two buffers: nothing makes them wait for each other.
  */
 import type { AttendSequence, LayerPlan, TensorType } from '@lowbit-kv/core';
 import type { GrowingBuffer } from '../device/growing-buffer.js';
@@ -14,19 +13,16 @@ import type { TensorMemory } from './tensor-memory.js';
 export const WORKGROUPS = 4096;
 const SHORTEST_SPLIT = 128;
 /** Tokens of a page that take as long as one that is in none. */
-const REST_COST = 4;
+const REST_COST = 8;
 /** Splits of a sequence that cost less to merge than they win. */
 const CHEAP_SPLITS = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
 const NO_STATISTICS = 0xffffffff;
-const SEQUENCE_WORDS = 9;
 const ITEM_WORDS = 4;
 
-export interface AttentionKernels
-  extends Omit<AttentionPrograms, 'query' | 'attend' | 'rest' | 'merge'> {
+export interface AttentionKernels extends Omit<AttentionPrograms, 'query' | 'attend' | 'merge'> {
   readonly query: Kernel;
   readonly attend: Kernel;
-  readonly rest?: Kernel | undefined;
   readonly merge: Kernel;
 }
 
@@ -40,7 +36,6 @@ export interface AttendContext {
   readonly query: { readonly source: Bound; readonly type: TensorType };
   readonly prepared: GrowingBuffer;
   readonly partials: GrowingBuffer;
-  readonly restPartials: GrowingBuffer;
   readonly output: Bound;
   readonly logSumExp: Bound;
   readonly workgroups: number;
@@ -114,12 +109,10 @@ export interface PlacedRound {
   readonly firstItem: number;
   readonly firstRow: number;
   readonly items: number;
-  readonly restItems: number;
   readonly queries: number;
   readonly rowBlocks: number;
   readonly prepared: GPUBuffer;
   readonly partials: GPUBuffer;
-  readonly restPartials: GPUBuffer;
 }
 
 export function placeRound(
@@ -137,16 +130,10 @@ export function placeRound(
       kernels.queryWords *
       4,
   );
-  const rowBytes = kernels.partialWords * 4;
-  const partials = context.partials.atLeast(tables.partialRows * rowBytes);
-  const restPartials =
-    kernels.rest === undefined
-      ? partials
-      : context.restPartials.atLeast(tables.restPartialRows * rowBytes);
-  const { sequences, segments, rows } = tables;
-  const items = [...tables.items, ...tables.restItems];
+  const partials = context.partials.atLeast(tables.partialRows * kernels.partialWords * 4);
+  const { sequences, segments, items, rows } = tables;
   const segmentWords = segments.reduce((sum, words) => sum + words.length, 0);
-  recorder.reserve(4 * parts, sequences.length + segmentWords + items.length + rows.length);
+  recorder.reserve(3 * parts, sequences.length + segmentWords + items.length + rows.length);
   const firstSequence = recorder.table(sequences);
   const firstSegment = firstSequence + sequences.length;
   for (const words of segments) recorder.table(words);
@@ -161,20 +148,18 @@ export function placeRound(
     firstSegment,
     firstItem,
     firstRow,
-    items: tables.items.length / ITEM_WORDS,
-    restItems: tables.restItems.length / ITEM_WORDS,
+    items: items.length / ITEM_WORDS,
     queries,
     rowBlocks: Math.ceil((most * (queryHeads / kvHeads)) / kernels.rows),
     prepared,
     partials,
-    restPartials,
   };
 }
 
 export function dispatchRound(context: AttendContext, round: PlacedRound): void {
   const { plan, recorder, kernels, key, value, inputs, query, output, logSumExp } = context;
   const { queryHeads, kvHeads } = plan.geometry;
-  const { prepared, partials, restPartials, queries } = round;
+  const { prepared, partials, queries } = round;
   // Queries that are f32 and meet plain keys are read as they came.
   const asTheyCame = query.type === 'f32' && kernels.queryWords === plan.key.headDim;
   if (!asTheyCame)
@@ -185,29 +170,23 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
       entries: ['f32', 'f16', 'bf16'].indexOf(query.type),
       groups: [queries, queryHeads, 1],
     });
-  const split = (kernel: Kernel, results: GPUBuffer, firstItem: number, items: number) =>
-    recorder.dispatch({
-      kernel,
-      buffers: [
-        key.buffer,
-        value.buffer,
-        inputs.buffer,
-        asTheyCame ? query.source : prepared,
-        results,
-      ],
-      table: firstItem,
-      first: round.firstSegment,
-      groups: [items, kvHeads, round.rowBlocks],
-    });
-  // The rest first: one workgroup of it takes longer than one of pages.
-  if (kernels.rest !== undefined)
-    split(kernels.rest, restPartials, round.firstItem + ITEM_WORDS * round.items, round.restItems);
-  split(kernels.attend, partials, round.firstItem, round.items);
+  recorder.dispatch({
+    kernel: kernels.attend,
+    buffers: [
+      key.buffer,
+      value.buffer,
+      inputs.buffer,
+      asTheyCame ? query.source : prepared,
+      partials,
+    ],
+    table: round.firstItem,
+    first: round.firstSegment,
+    groups: [round.items, kvHeads, round.rowBlocks],
+  });
   recorder.dispatch({
     kernel: kernels.merge,
-    buffers: [value.buffer, partials, restPartials, output, logSumExp],
+    buffers: [value.buffer, partials, output, logSumExp],
     table: round.firstRow,
-    first: round.firstItem,
     groups: [queries, queryHeads, 1],
   });
 }
@@ -218,11 +197,9 @@ interface RoundTables {
   readonly segments: Uint32Array[];
   /** Sequence (offset into `sequences`), first segment, segments, first partial row. */
   readonly items: number[];
-  readonly restItems: number[];
   /** Sequence (offset into `sequences`), query of the block. */
   readonly rows: number[];
   readonly partialRows: number;
-  readonly restPartialRows: number;
 }
 
 function roundTables(context: AttendContext, round: readonly QueryBlock[]): RoundTables {
@@ -231,20 +208,19 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
   const tables = {
     sequences: [] as number[],
     segments: [] as Uint32Array[],
-    items: [] as number[],
-    restItems: [] as number[],
   };
+  const pageItems: number[] = [];
+  const restItems: number[] = [];
   const rows: number[] = [];
   const split = splitTokens(context, round);
   const keyPlace = { memory: key, inputHalf: inputs.key };
   const valuePlace = { memory: value, inputHalf: inputs.value };
   const halfOf = (memory: TensorMemory, page: number) =>
     page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
-  const apart = kernels.rest !== undefined;
+  const apart = kernels.pagesApart;
   const known = new Map<AttendSequence, { readonly first: number; readonly own: Segments }>();
   let segmentCount = 0;
   let partialRows = 0;
-  let restPartialRows = 0;
   for (const block of round) {
     const { sequence } = block;
     let entry = known.get(sequence);
@@ -257,33 +233,26 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
     }
     const { first: firstSegment, own } = entry;
     const offset = tables.sequences.length;
-    const firstItem = tables.items.length / ITEM_WORDS;
-    const firstRest = tables.restItems.length / ITEM_WORDS;
     const blockRows = block.queries * queryHeads;
     const all = own.words.length / SEGMENT_WORDS;
-    const pages = apart ? own.pages : all;
-    for (const [first, count] of splits(own.words, 0, pages, split)) {
-      tables.items.push(offset, firstSegment + first, count, partialRows);
-      partialRows += blockRows;
-    }
-    for (const [first, count] of splits(own.words, pages, all, split / REST_COST)) {
-      tables.restItems.push(offset, firstSegment + first, count, restPartialRows);
-      restPartialRows += blockRows;
-    }
-    const items = tables.items.length / ITEM_WORDS - firstItem;
-    const restItems = tables.restItems.length / ITEM_WORDS - firstRest;
+    const firstPartial = partialRows;
+    const place = (items: number[], from: number, end: number, tokens: number) => {
+      for (const [first, count] of splits(own.words, from, end, tokens)) {
+        items.push(offset, firstSegment + first, count, partialRows);
+        partialRows += blockRows;
+      }
+    };
+    place(pageItems, 0, own.pages, split);
+    place(restItems, own.pages, all, apart ? split / REST_COST : split);
     tables.sequences.push(
       ...[block.firstQuery, block.queries, block.length],
       ...[halfOf(key, sequence.key.statistics), halfOf(value, sequence.value.statistics)],
-      ...[firstItem, items, firstRest, restItems],
+      ...[firstPartial, (partialRows - firstPartial) / blockRows],
     );
     for (let query = 0; query < block.queries; query++) rows.push(offset, query);
   }
-  // Those of the rest come behind all others.
-  const pageItems = tables.items.length / ITEM_WORDS;
-  for (let i = 7; i < tables.sequences.length; i += SEQUENCE_WORDS)
-    tables.sequences[i] = (tables.sequences[i] as number) + pageItems;
-  return { ...tables, rows, partialRows, restPartialRows };
+  // The rest first: a workgroup of it takes longer than one of pages.
+  return { ...tables, items: [...restItems, ...pageItems], rows, partialRows };
 }
 
 /** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */

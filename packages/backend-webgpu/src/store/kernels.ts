@@ -47,16 +47,14 @@ async function layerKernels(
   const order = orderOf(layer, shaders);
   const kernel = (program: Program): Promise<Kernel> => pipelines.kernel(program);
   const programs = attentionPrograms(layer, numbers, shaders);
-  const [key, value, query, attendKernel, rest, merge] = await Promise.all([
+  const [key, value, query, attendKernel, merge] = await Promise.all([
     tensorKernels(pipelines, tensorPrograms(layer.key, numbers.key, order)),
     tensorKernels(pipelines, tensorPrograms(layer.value, numbers.value, order)),
     kernel(programs.query),
     kernel(programs.attend),
-    programs.rest && kernel(programs.rest),
     kernel(programs.merge),
   ]);
-  const attention = { ...programs, query, attend: attendKernel, rest, merge };
-  return { key, value, attention };
+  return { key, value, attention: { ...programs, query, attend: attendKernel, merge } };
 }
 
 async function tensorKernels(

@@ -30,7 +30,7 @@ interface KnownSegments {
 }
 
 /** Tokens of a segment that is no page: short ones can be parted among workgroups. */
-const REST_TOKENS = 32;
+const REST_TOKENS = 16;
 
 /**
  * Segments of views, kept as long as the views are: the layers of a step see the same ones, and a long sequence has

@@ -133,7 +133,7 @@ export class WebGpuStore implements BlockStore {
   }
 
   #attend(layer: Layer, job: AttendJob, submissions: Set<Submission>): AttentionResult {
-    const { recorder, nothing, prepared, partials, restPartials } = this.#context;
+    const { recorder, nothing, prepared, partials } = this.#context;
     const { queryHeads, valueHeadDim } = layer.plan.geometry;
     const [rows = 0] = job.query.shape;
     const output = this.#target(job.into?.output, [rows, queryHeads, valueHeadDim]);
@@ -165,7 +165,6 @@ export class WebGpuStore implements BlockStore {
         query: queries[i] as QueryInput,
         prepared,
         partials,
-        restPartials,
         output: joined?.part(0, i) ?? output.bound,
         logSumExp: joined?.part(1, i) ?? sums.bound,
         workgroups: WORKGROUPS,
