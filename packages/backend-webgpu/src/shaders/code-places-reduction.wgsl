@@ -7,10 +7,10 @@
 
 const tensor_fields = 8u / tensor_bits;
 const tensor_isSpread = tensor_bits == 3u;
-// Elements of the reduction in words that are shared, and in which a word is spread.
-const tensor_wordsElements = select(4u, 16u, tensor_isSpread);
+// Elements of the reduction whose codes share words with each other.
+const tensor_elementsOfWords = select(4u, 16u, tensor_isSpread);
 
-// Run of vectors with four elements of the reduction, and which of the words in a vector.
+// Where the word of four elements of the reduction lies: the run of vectors of all others, and the word in a vector.
 fn reductionRun(quad: u32) -> u32 {
   return select(quad / tensor_fields, quad / 8u * 3u + quad % 4u, tensor_isSpread);
 }

@@ -11,20 +11,20 @@ fn packCodes(@builtin(global_invocation_id) id: vec3<u32>) {
   var other = 0u;
   if (tensor_reducesTokens) {
     let perRun = tensor_headDim / tensor_fields;
-    first = (pack.slot / tensor_wordsElements + id.x / perRun) * tensor_wordsElements;
+    first = (pack.slot / tensor_elementsOfWords + id.x / perRun) * tensor_elementsOfWords;
     other = (id.x % perRun) * tensor_fields;
     if (first >= end) {
       return;
     }
   } else {
-    let perRun = tensor_headDim / tensor_wordsElements;
-    first = (id.x % perRun) * tensor_wordsElements;
+    let perRun = tensor_headDim / tensor_elementsOfWords;
+    first = (id.x % perRun) * tensor_elementsOfWords;
     other = (pack.slot / tensor_fields + id.x / perRun) * tensor_fields;
     if (other >= end) {
       return;
     }
   }
-  for (var number = first; number < first + tensor_wordsElements; number += 4u) {
+  for (var number = first; number < first + tensor_elementsOfWords; number += 4u) {
     var word = 0u;
     var mask = 0u;
     for (var i = 0u; i < 4u * tensor_fields; i += 1u) {
