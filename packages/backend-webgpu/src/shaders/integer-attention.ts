@@ -35,6 +35,8 @@ interface Style {
   readonly workgroups: number;
 }
 
+/** Of a loop that is no style of its own. */
+const ROLLED_BATCH = 2;
 const PLAIN_STYLE: Style = { unrolled: false, batch: 2, workgroups: 16 };
 
 interface Shape {
@@ -141,69 +143,26 @@ function styleOf(
   if (!isAlongTokens(key) && isAlongTokens(value))
     return { ...straight, workgroups: PARTS === 1 ? 16 : 12 };
   const sets = Math.max(KEY_SETS, VALUE_SETS);
+  if (bits === 3) return straight;
   if (PARTS === 2) return bits === 2 || sets > 1 ? straight : rolled;
   if (bits === 2) return sets > 1 ? rolled : straight;
   return { ...rolled, batch: 8 };
 }
 
-/** Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. */
-function runText(
-  { tensor, layout }: TensorPlan,
-  groups: number | null,
-  { unrolled, batch: most }: Style,
-): string {
-  const bits = layout?.bits ?? 0;
-  const vectors = 4 * bits;
-  // Three vectors of 3-bit codes hold a fourth.
-  const batch = bits === 3 ? 3 : Math.min(most, vectors / (groups ?? 1));
-  const trips = vectors / batch;
-  const quads = PAGE_TOKENS / 4 / trips;
-  const perGroup = trips / (groups ?? 1);
-  const numbers = Array.from({ length: batch }, (_, j) => j);
-  const loads = (first: string) =>
-    numbers.map((j) => `let w${j} = ${tensor}_memory[page + (${first} + ${j}u) * LANES + lane];`);
-  const meets = (first: string) => {
-    const meet = (words: string, quad: number) =>
-      `${tensor}_meet(&sums, ${words}, ${first} + ${quad}u, own);`;
-    if (bits === 3) {
-      const spread = `let w3 = ${tensor}_spread(w0, w1, w2);`;
-      return [spread, ...[...numbers, 3].map((j) => meet(`w${j}`, j))];
-    }
-    return bits === 8
-      ? numbers.filter((j) => j % 2 === 0).map((j) => meet(`w${j}, w${j + 1}`, j))
-      : numbers.map((j) => meet(`w${j}`, (j * 8) / bits));
-  };
-  const closes = (group: string) => [
-    `${tensor}_group(run, sums, ${group});`,
-    `sums = ${tensor}_zeroSums();`,
+/**
+ * Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. Where few pages are met,
+ * a loop: straight code would have to be fetched for each.
+ */
+function runText(plan: TensorPlan, groups: number | null, style: Style): string {
+  const { tensor } = plan;
+  const loop = loopLines(plan, groups, { ...style, batch: Math.min(style.batch, ROLLED_BATCH) });
+  const lines = [
+    `var sums = ${tensor}_zeroSums();`,
+    ...(style.unrolled
+      ? ['if (inPages) {', ...straightLines(plan, groups, style), '} else {', ...loop, '}']
+      : loopLines(plan, groups, style)),
   ];
-  const lines = [`var sums = ${tensor}_zeroSums();`];
-  if (unrolled) {
-    for (let trip = 0; trip < trips; trip++) {
-      const isLast = groups !== null && (trip + 1) % perGroup === 0;
-      lines.push(
-        '{',
-        ...loads(`${trip * batch}u`),
-        ...meets(`${trip * quads}u`),
-        ...(isLast ? closes(`${Math.floor(trip / perGroup)}u`) : []),
-        '}',
-      );
-    }
-  } else {
-    lines.push(
-      // The end is no constant: compilers would unroll the loop.
-      `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
-      `let first = i * ${batch}u;`,
-      ...loads('first'),
-      `let at = i * ${quads}u;`,
-      ...meets('at'),
-      ...(groups === null
-        ? []
-        : [`if (i % ${perGroup}u == ${perGroup - 1}u) {`, ...closes(`i / ${perGroup}u`), '}']),
-      '}',
-    );
-  }
-  const places = 'page: u32, own: u32, lane: u32';
+  const places = 'page: u32, own: u32, lane: u32, inPages: bool';
   if (groups === null)
     return functionText(`${tensor}_run(${places}) -> Rows`, [
       ...lines,
@@ -211,4 +170,66 @@ function runText(
     ]);
   const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
   return functionText(`${tensor}_run(run: ptr<function, ${run}>, ${places})`, lines);
+}
+
+function straightLines(plan: TensorPlan, groups: number | null, style: Style): string[] {
+  const trip = tripOf(plan, groups, style);
+  return Array.from({ length: trip.count }, (_, i) => [
+    '{',
+    ...trip.loads(`${i * trip.vectors}u`),
+    ...trip.meets(`${i * trip.quads}u`),
+    ...(groups !== null && (i + 1) % trip.perGroup === 0
+      ? trip.closes(`${Math.floor(i / trip.perGroup)}u`)
+      : []),
+    '}',
+  ]).flat();
+}
+
+function loopLines(plan: TensorPlan, groups: number | null, style: Style): string[] {
+  const { count, vectors, quads, perGroup, loads, meets, closes } = tripOf(plan, groups, style);
+  return [
+    // The end is no constant: compilers would unroll the loop.
+    `for (var i = 0u; i < ${count}u + job.zero; i += 1u) {`,
+    `let first = i * ${vectors}u;`,
+    ...loads('first'),
+    `let at = i * ${quads}u;`,
+    ...meets('at'),
+    ...(groups === null
+      ? []
+      : [`if (i % ${perGroup}u == ${perGroup - 1}u) {`, ...closes(`i / ${perGroup}u`), '}']),
+    '}',
+  ];
+}
+
+/** One of `count` trips over the words of a page: how many vectors and words of the reduction it meets, and its text. */
+function tripOf({ tensor, layout }: TensorPlan, groups: number | null, { batch }: Style) {
+  const bits = layout?.bits ?? 0;
+  const pageVectors = 4 * bits;
+  // Three vectors of 3-bit codes hold a fourth.
+  const vectors = bits === 3 ? 3 : Math.min(batch, pageVectors / (groups ?? 1));
+  const count = pageVectors / vectors;
+  const numbers = Array.from({ length: vectors }, (_, j) => j);
+  const meet = (words: string, first: string, quad: number) =>
+    `${tensor}_meet(&sums, ${words}, ${first} + ${quad}u, own);`;
+  return {
+    count,
+    vectors,
+    quads: PAGE_TOKENS / 4 / count,
+    perGroup: count / (groups ?? 1),
+    loads: (first: string) =>
+      numbers.map((j) => `let w${j} = ${tensor}_memory[page + (${first} + ${j}u) * LANES + lane];`),
+    meets(first: string) {
+      if (bits === 3) {
+        const spread = `let w3 = ${tensor}_spread(w0, w1, w2);`;
+        return [spread, ...[...numbers, 3].map((j) => meet(`w${j}`, first, j))];
+      }
+      return bits === 8
+        ? numbers.filter((j) => j % 2 === 0).map((j) => meet(`w${j}, w${j + 1}`, first, j))
+        : numbers.map((j) => meet(`w${j}`, first, (j * 8) / bits));
+    },
+    closes: (group: string) => [
+      `${tensor}_group(run, sums, ${group});`,
+      `sums = ${tensor}_zeroSums();`,
+    ],
+  };
 }

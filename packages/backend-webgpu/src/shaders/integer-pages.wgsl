@@ -10,7 +10,7 @@ fn attendPages(running: ptr<function, Running>, work: Work, lane: u32) {
     // A whole page that every row sees whole: nothing is masked.
     let full = count == PAGE && WINDOW_SIZE == 0u &&
       segment.position + PAGE <= work.firstPosition + work.firstRow / GROUP_HEADS + 1u;
-    let dotted = keyDots(Slots(segment.key_page / 4u + head * key_headWords / 4u, slot, count), lane);
+    let dotted = keyDots(Slots(segment.key_page / 4u + head * key_headWords / 4u, slot, count), lane, true);
     var logits = Rows(
       capped(dotted.a + added), capped(dotted.b + added), capped(dotted.c + added), capped(dotted.d + added),
     );
@@ -42,7 +42,7 @@ fn attendPages(running: ptr<function, Running>, work: Work, lane: u32) {
       row_maximum = maximum;
     }
     let values = Slots(segment.value_page / 4u + head * value_headWords / 4u, slot, count);
-    addPacked(running, valueDots(values, shares, &(*running).constants, lane), shares);
+    addPacked(running, valueDots(values, shares, &(*running).constants, lane, true), shares);
     workgroupBarrier();
   }
 }

@@ -17,7 +17,7 @@ fn attendRest(running: ptr<function, Running>, work: Work, lane: u32) {
       var offset = lane;
       if (segment.key_source == SOURCE_PACKED) {
         let slot = segment.key_slot + start;
-        let dotted = keyDots(Slots(segment.key_page / 4u + head * key_headWords / 4u, slot, count), lane);
+        let dotted = keyDots(Slots(segment.key_page / 4u + head * key_headWords / 4u, slot, count), lane, false);
         // Wraps for tokens before the tile, which are then not below its count.
         offset = 4u * lane - slot;
         logits = Rows(
@@ -60,7 +60,7 @@ fn attendRest(running: ptr<function, Running>, work: Work, lane: u32) {
         );
         workgroupBarrier();
         let values = Slots(segment.value_page / 4u + head * value_headWords / 4u, slot, count);
-        addPacked(running, valueDots(values, shares, &(*running).constants, lane), shares);
+        addPacked(running, valueDots(values, shares, &(*running).constants, lane, false), shares);
       } else {
         (*running).plain =
           plainValues((*running).plain, segment.value_source, segment.value_page, segment.value_slot + start, count, head, lane);
