@@ -1,8 +1,10 @@
 /**
- * Packed pages between the order a device keeps them in and canonical bytes: only codes move.
+ * Packed pages between the order a device keeps them in and canonical bytes: codes move, and
+ * outliers of bands.
  */
 import type { BlockLayout, TensorPlan } from '@lowbit-kv/core';
-import { fieldCodes, reductionBit } from '../shaders/code-order.js';
+import { fieldCodes, hasLines, reductionBit } from '../shaders/code-order.js';
+import { closeLines, openLines } from './outlier-lines.js';
 
 /** Bit of the code of an element in the codes of a head. Codes of 2, 4 and 8 bits never cross a byte. */
 type BitOf = (slot: number, channel: number) => number;
@@ -11,23 +13,31 @@ type BitOf = (slot: number, channel: number) => number;
 export function toCanonical(plan: TensorPlan, page: Uint8Array): void {
   const layout = plan.layout as BlockLayout;
   reorder(plan, page, reducedBit(plan, layout), canonicalBit(layout));
+  if (hasLines(plan)) for (const block of headBlocks(plan, page)) openLines(plan, block);
 }
 
 /** Rewrites a canonical page to the order of the reduction, in place. */
 export function toReduction(plan: TensorPlan, page: Uint8Array): void {
   const layout = plan.layout as BlockLayout;
+  if (hasLines(plan)) for (const block of headBlocks(plan, page)) closeLines(plan, block);
   reorder(plan, page, canonicalBit(layout), reducedBit(plan, layout));
 }
 
+function headBlocks({ layout, heads }: TensorPlan, page: Uint8Array): Uint8Array[] {
+  const { headBytes } = layout as BlockLayout;
+  return Array.from({ length: heads }, (_, head) =>
+    page.subarray(head * headBytes, (head + 1) * headBytes),
+  );
+}
+
 function reorder(plan: TensorPlan, page: Uint8Array, from: BitOf, to: BitOf): void {
-  const { blockTokens, bits, headBytes, codes } = plan.layout as BlockLayout;
+  const { blockTokens, bits, codes } = plan.layout as BlockLayout;
   const { topFlip, lowFlip } = fieldCodes(plan);
   const fields = 8 / bits;
   const isValue = plan.tensor === 'value';
   const mask = 2 ** bits - 1;
-  for (let head = 0; head < plan.heads; head++) {
-    const first = head * headBytes;
-    const target = page.subarray(first, first + codes.rowCount * codes.rowBytes);
+  for (const block of headBlocks(plan, page)) {
+    const target = block.subarray(0, codes.rowCount * codes.rowBytes);
     const source = target.slice();
     target.fill(0);
     for (let slot = 0; slot < blockTokens; slot++) {

@@ -6,7 +6,9 @@ import { createPlan, type Plan } from '@lowbit-kv/core';
 import { createTwin } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
+  bands,
   channelScaled,
+  inlineCalibration,
   inlineScheme,
   type SchemeParts,
   symmetric,
@@ -31,6 +33,11 @@ const PARTS = {
     key: asymmetric(4, 'tokens', 128),
     value: asymmetric(4, 'channels', 128, window),
   },
+  bands: {
+    key: bands('midRise', 'head', 24),
+    value: bands('midRise', 'head', 24, window),
+    sinks: 3,
+  },
 } satisfies Record<string, SchemeParts>;
 
 export type IntegerPlan = keyof typeof PARTS;
@@ -48,7 +55,9 @@ export function integerPlan(name: IntegerPlan): Plan {
     ...(name === 'sliding' && { slidingWindow: { size: 150, sinks: 4 } }),
   };
   // Short windows have shorter blocks unless told otherwise.
-  return createPlan(inlineScheme(PARTS[name]), geometry, { blockTokens: 128 });
+  const scheme = inlineScheme(PARTS[name]);
+  const calibration = inlineCalibration(scheme, geometry);
+  return createPlan(scheme, geometry, { blockTokens: 128, ...(calibration && { calibration }) });
 }
 
 export async function runIntegerPlan(
