@@ -37,11 +37,7 @@ function isReducible(plan: TensorPlan): boolean {
 /** Whether pages in the order of the reduction keep outliers by lines, see outlier-lines.ts. */
 export function hasLines({ scheme, layout }: TensorPlan): boolean {
   if (scheme.bits === 16 || scheme.outliers?.kind !== 'bands' || layout === null) return false;
-  return (
-    scheme.quantizer.codes === 'midRise' &&
-    !layout.parametersShared &&
-    layout.sparse?.endOffsets.entryBytes === 2
-  );
+  return scheme.quantizer.codes === 'midRise' && layout.sparse?.endOffsets.entryBytes === 2;
 }
 
 /** A byte holds one code, or several: of as many neighbours on the axis that is not reduced, lowest bits first. */

@@ -31,7 +31,12 @@ fn tensor_edge(number: u32) -> f32 {
   return bitcast<f32>(tensor_memory[at / 4u][at % 4u]);
 }
 
-// f16 numbers of the lane's four tokens, of the plane that begins at word `word` of the head.
+// Parameter planes lie in the head, or behind all of them where heads share parameters.
+fn tensor_parameterPlane(page: u32, word: u32) -> u32 {
+  return page + word / 4u + select(0u, (tensor_heads - attended_head) * (tensor_headWords / 4u), tensor_sharedParameters);
+}
+
+// f16 numbers of the lane's four tokens, of the plane that begins at word `word`.
 fn tensor_ofTokens(page: u32, word: u32, lane: u32) -> vec4<f32> {
-  return tensor_channelParameters(page + word / 4u, 0u, lane);
+  return tensor_channelParameters(tensor_parameterPlane(page, word), 0u, lane);
 }

@@ -5,6 +5,8 @@ fn keyDots(slots: Slots, lane: u32) -> Rows {
   holdWeights(lane, transposed(packedQuery(lane)));
   let maxima = key_ofTokens(slots.page, key_middleWord, lane);
   let edges = key_edges();
+  let isClosed = key_isClosed(slots.page);
+  let entries = key_entriesOf(slots.page, lane);
   let numbers = key_run(slots.page, lane);
   let total = key_totals[0];
   // Codes are measured from their middle.
@@ -20,7 +22,7 @@ fn keyDots(slots: Slots, lane: u32) -> Rows {
     factor * bandDot(numbers.codes.d, numbers.sides.d, total, scales.w, key_slopes.w, centre.w, widths.w, ones.w),
   );
   workgroupBarrier();
-  return summed(dots, key_outliers(slots, lane));
+  return summed(dots, key_outliers(slots, isClosed, entries, lane));
 }
 
 fn bandDot(

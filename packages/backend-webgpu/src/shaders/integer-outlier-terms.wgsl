@@ -5,6 +5,10 @@ const PLACES = (SPARE_SET + 4u) * SET;
 // The position of records that are none.
 const NOWHERE = 128u;
 
+fn lineFirst(entry: u32) -> u32 {
+  return (entry >> 8u) & 0xffffu;
+}
+
 fn outlierTerm(bits: u32, places: vec4<f32>) -> f32 {
   let isInner = (bits & 0x10000u) == 0u;
   let base = select(places.x, places.z, isInner);

@@ -19,18 +19,26 @@ fn tensor_shift(edges: vec4<f32>) -> f32 {
   return 0.5 * ((edges.w - edges.z) - (edges.y - edges.x));
 }
 
-// Sums of the lane's four tokens (keys) or channels (values), vectors over rows. The caller has written the weights; uniform.
-fn tensor_outliers(slots: Slots, lane: u32) -> Rows {
+fn tensor_isClosed(page: u32) -> bool {
   let last = tensor_endsWord + PAGE - 1u;
-  if (tensor_memory[slots.page + last / 4u][last % 4u] >= 0x80000000u) {
-    return tensor_lines(slots, lane);
+  return tensor_memory[page + last / 4u][last % 4u] >= 0x80000000u;
+}
+
+// The table's entries of a lane, see pack-lines.wgsl: read early; where lines are open they are something else.
+fn tensor_entriesOf(page: u32, lane: u32) -> vec4<u32> {
+  return tensor_memory[page + tensor_outliersWord / 4u + lane];
+}
+
+// Sums of the lane's four tokens (keys) or channels (values), vectors over rows. The caller has written the weights; uniform.
+fn tensor_outliers(slots: Slots, isClosed: bool, entries: vec4<u32>, lane: u32) -> Rows {
+  if (isClosed) {
+    return tensor_lines(slots.page, entries, lane);
   }
   return tensor_bytes(slots, lane);
 }
 
-fn tensor_lines(slots: Slots, lane: u32) -> Rows {
+fn tensor_lines(page: u32, entries: vec4<u32>, lane: u32) -> Rows {
   let edges = tensor_edges();
-  let page = slots.page;
   let maxima = tensor_ofTokens(page, tensor_middleWord, lane);
   let outer = tensor_ofTokens(page, tensor_outerMinimumWord, lane);
   let outerStep = tensor_ofTokens(page, tensor_outerStepWord, lane);
@@ -43,28 +51,34 @@ fn tensor_lines(slots: Slots, lane: u32) -> Rows {
   if (lane == 0u) {
     parts[PLACES + NOWHERE] = vec4<u32>(0u);
   }
-  workgroupBarrier();
   let shift = tensor_shift(edges);
   let plane = page + tensor_outliersWord / 4u;
-  var lines = tensor_memory[plane + lane];
+  var lines = entries;
+  // The first vectors of all lines are on their way at once.
+  var firsts = Integers(
+    tensor_memory[plane + lineFirst(lines.x)], tensor_memory[plane + lineFirst(lines.y)],
+    tensor_memory[plane + lineFirst(lines.z)], tensor_memory[plane + lineFirst(lines.w)],
+  );
+  workgroupBarrier();
   var sums = Rows();
   for (var round = 0u; round < 4u + job.zero; round += 1u) {
-    let first = plane + ((lines.x >> 8u) & 0xffffu);
+    let first = plane + lineFirst(lines.x);
     let count = lines.x >> 24u;
     let own = bitcast<vec4<f32>>(parts[PLACES + (lines.x & 0xffu)]);
     var sum = vec4<f32>(0.0);
-    var next = tensor_memory[first];
+    var next = firsts.a;
     for (var i = 1u; i <= count; i += 1u) {
       let words = next;
       next = tensor_memory[first + min(i, count - 1u)];
-      sum += tensor_twoRecords(words.x, own, shift);
-      sum += tensor_twoRecords(words.y, own, shift);
-      sum += tensor_twoRecords(words.z, own, shift);
-      sum += tensor_twoRecords(words.w, own, shift);
+      sum = tensor_twoRecords(sum, words.x, own, shift);
+      sum = tensor_twoRecords(sum, words.y, own, shift);
+      sum = tensor_twoRecords(sum, words.z, own, shift);
+      sum = tensor_twoRecords(sum, words.w, own, shift);
     }
     // After four rounds everything is in its place again.
     sums = Rows(sums.b, sums.c, sums.d, sum);
     lines = lines.yzwx;
+    firsts = Integers(firsts.b, firsts.c, firsts.d, firsts.a);
   }
   // Weights have been read.
   workgroupBarrier();
@@ -76,18 +90,18 @@ fn tensor_lines(slots: Slots, lane: u32) -> Rows {
   return fourVectors(WEIGHTS + 4u * lane);
 }
 
-fn tensor_twoRecords(word: u32, own: vec4<f32>, shift: f32) -> vec4<f32> {
-  return tensor_record(word << 16u, own, shift) + tensor_record(word, own, shift);
+fn tensor_twoRecords(sum: vec4<f32>, word: u32, own: vec4<f32>, shift: f32) -> vec4<f32> {
+  return tensor_record(tensor_record(sum, word << 16u, own, shift), word, own, shift);
 }
 
 // A record is the upper half of `bits`.
-fn tensor_record(bits: u32, own: vec4<f32>, shift: f32) -> vec4<f32> {
+fn tensor_record(sum: vec4<f32>, bits: u32, own: vec4<f32>, shift: f32) -> vec4<f32> {
   let position = (bits >> 23u) & 0xffu;
   var places = own;
   if (!tensor_isKey) {
     places = bitcast<vec4<f32>>(parts[PLACES + position]);
   }
-  return (outlierTerm(bits, places) + shift) * bitcast<vec4<f32>>(parts[WEIGHTS + position]);
+  return sum + (outlierTerm(bits, places) + shift) * bitcast<vec4<f32>>(parts[WEIGHTS + position]);
 }
 
 // Heads whose outliers have no room as lines: bytes in the order of slots, codes where they are.
@@ -157,7 +171,8 @@ struct tensor_Values {
 }
 
 fn tensor_halfOf(page: u32, word: u32, token: u32) -> f32 {
-  return unpack2x16float(tensor_wordOf(page, word + token / 2u))[token % 2u];
+  let plane = tensor_parameterPlane(page, word);
+  return unpack2x16float(tensor_wordOf(plane, token / 2u))[token % 2u];
 }
 
 fn tensor_valuesOf(page: u32, token: u32, edges: vec4<f32>) -> tensor_Values {

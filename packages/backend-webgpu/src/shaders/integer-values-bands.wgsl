@@ -32,6 +32,8 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
     value_sideStep = (edges.z - edges.y) * sideStep;
   }
   workgroupBarrier();
+  let isClosed = value_isClosed(slots.page);
+  let entries = value_entriesOf(slots.page, lane);
   let numbers = value_run(slots.page, lane);
   let code = value_step;
   let side = value_sideStep;
@@ -43,7 +45,7 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
   );
   // Parts have been read.
   workgroupBarrier();
-  return transposed(summed(dots, value_outliers(slots, lane)));
+  return transposed(summed(dots, value_outliers(slots, isClosed, entries, lane)));
 }
 
 // What all channels share, by row, once all lanes have added theirs.

@@ -6,14 +6,13 @@ import { createPlan, type Plan } from '@lowbit-kv/core';
 import { createTwin } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
-  bands,
   channelScaled,
-  inlineCalibration,
   inlineScheme,
   type SchemeParts,
   symmetric,
 } from '@lowbit-kv/core/testing';
 import { type WebGpuBackendOptions, webgpuBackend } from '../../src/index.js';
+import { BANDS, bandPlan } from './band-plans.js';
 import { FAST_ATTENTION, INTEGER_ATTENTION } from './tolerances.js';
 
 const window = { recent: 8, flush: 4 };
@@ -33,11 +32,7 @@ const PARTS = {
     key: asymmetric(4, 'tokens', 128),
     value: asymmetric(4, 'channels', 128, window),
   },
-  bands: {
-    key: bands('midRise', 'head', 24),
-    value: bands('midRise', 'head', 24, window),
-    sinks: 3,
-  },
+  bands: BANDS,
 } satisfies Record<string, SchemeParts>;
 
 export type IntegerPlan = keyof typeof PARTS;
@@ -46,6 +41,7 @@ export const INTEGER_PLANS = Object.keys(PARTS) as IntegerPlan[];
 
 /** Three query heads on each of two kv heads: rows of a workgroup are not all known. */
 export function integerPlan(name: IntegerPlan): Plan {
+  if (name === 'bands') return bandPlan('usual');
   const geometry = {
     layers: 1,
     queryHeads: 6,
@@ -55,9 +51,7 @@ export function integerPlan(name: IntegerPlan): Plan {
     ...(name === 'sliding' && { slidingWindow: { size: 150, sinks: 4 } }),
   };
   // Short windows have shorter blocks unless told otherwise.
-  const scheme = inlineScheme(PARTS[name]);
-  const calibration = inlineCalibration(scheme, geometry);
-  return createPlan(scheme, geometry, { blockTokens: 128, ...(calibration && { calibration }) });
+  return createPlan(inlineScheme(PARTS[name]), geometry, { blockTokens: 128 });
 }
 
 export async function runIntegerPlan(
