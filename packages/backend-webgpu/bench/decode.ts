@@ -29,7 +29,7 @@ const f16 = { scale: 'f16' } as const;
 const window = { recent: 0, flush: 128 };
 const tensor = (
   along: 'tokens' | 'channels',
-  bits: 2 | 4 | 8,
+  bits: 2 | 3 | 4 | 8,
   size: number,
   symmetric = false,
 ): TensorScheme => ({
@@ -47,7 +47,9 @@ const PLANS: [string, TensorScheme, TensorScheme][] = [
   ['4 bit g32', tensor('tokens', 4, 32), tensor('channels', 4, 32)],
   ['2 bit g128', tensor('tokens', 2, 128), tensor('channels', 2, 128)],
   ['2 bit g32', tensor('tokens', 2, 32), tensor('channels', 2, 32)],
+  ['3 bit g32', tensor('tokens', 3, 32), tensor('channels', 3, 32)],
   ['InnerQ axes 4 bit', tensor('channels', 4, 32, true), tensor('tokens', 4, 32, true)],
+  ['InnerQ axes 3 bit', tensor('channels', 3, 32, true), tensor('tokens', 3, 32, true)],
   ['InnerQ axes 2 bit', tensor('channels', 2, 32, true), tensor('tokens', 2, 32, true)],
   ['outlier bands', bands('midRise', 'head', 24), bands('midRise', 'head', 24)],
 ];

@@ -45,6 +45,24 @@ const FAULTS: Readonly<Record<string, ShaderFault & { readonly plan: IntegerPlan
     from: 'scales.a[group]',
     to: 'scales.a[group ^ 1u]',
   },
+  'stale scale of values along tokens': {
+    kernel: 'attend',
+    plan: 'inner, 3 bit',
+    from: 'value_scaleWord / 4u, group,',
+    to: 'value_scaleWord / 4u, group ^ 1u,',
+  },
+  'a field of 3 bits of another token': {
+    kernel: 'attend',
+    plan: 'inner, 3 bit',
+    from: 'highC += key_dots(fields.y, high)',
+    to: 'highC += key_dots(fields.x, high)',
+  },
+  'bits of the spread word out of the wrong place': {
+    kernel: 'attend',
+    plan: 'inner, 3 bit',
+    from: 'third >> vec4<u32>(2u)',
+    to: 'third >> vec4<u32>(3u)',
+  },
   'no low parts': {
     kernel: 'attend',
     plan: 'outer',

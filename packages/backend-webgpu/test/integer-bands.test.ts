@@ -1,7 +1,7 @@
 // Attention over outlier bands in integers: outliers by lines where they have room, by bytes where they have none.
 import { f16Tensor, type Plan } from '@lowbit-kv/core';
 import { createTwin, type Twin } from '@lowbit-kv/core/contract';
-import { asymmetric } from '@lowbit-kv/core/testing';
+import { asymmetric, bands } from '@lowbit-kv/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { codeOrder } from '../src/shaders/code-order.js';
@@ -78,6 +78,12 @@ it('no outliers', async () => {
 
 it.each(['usual', 'crowded'] as const)('cuts and snapshots, %s', async (edges) => {
   await onSwiftShader(bandPlan(edges), cuts);
+});
+
+it('heads that share parameters', async () => {
+  const key = bands('midRise', 'allHeads', 24);
+  await onSwiftShader(bandPlan('usual', { ...BANDS, key, value: key }), main);
+  await onSwiftShader(bandPlan('crowded', { ...BANDS, key, value: key }), cuts);
 });
 
 it('keys alone', async () => {

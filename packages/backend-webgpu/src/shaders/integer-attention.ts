@@ -26,6 +26,7 @@ export const INTEGER_WORKGROUPS = 1024;
 
 const FIELDS: Readonly<Record<number, ShaderPart>> = {
   2: 'integer-fields-2',
+  3: 'integer-fields-3',
   4: 'integer-fields-4',
   8: 'integer-fields-8',
 };
@@ -136,7 +137,9 @@ function unrolls(
   value: TensorPlan,
 ): boolean {
   const bits = Math.max(key.layout?.bits ?? 0, value.layout?.bits ?? 0);
-  return bits === 2 || (bits === 4 && (PARTS === 1 || Math.max(KEY_SETS, VALUE_SETS) > 1));
+  return (
+    bits === 2 || ([3, 4].includes(bits) && (PARTS === 1 || Math.max(KEY_SETS, VALUE_SETS) > 1))
+  );
 }
 
 /** Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. */
@@ -147,20 +150,26 @@ function runText(
   most: number,
 ): string {
   const bits = layout?.bits ?? 0;
-  const fields = 8 / bits;
   const vectors = 4 * bits;
-  const batch = Math.min(most, vectors / (groups ?? 1));
+  // Three vectors of 3-bit codes hold a fourth.
+  const batch = bits === 3 ? 3 : Math.min(most, vectors / (groups ?? 1));
   const trips = vectors / batch;
+  const quads = PAGE_TOKENS / 4 / trips;
   const perGroup = trips / (groups ?? 1);
   const numbers = Array.from({ length: batch }, (_, j) => j);
   const loads = (first: string) =>
     numbers.map((j) => `let w${j} = ${tensor}_memory[page + (${first} + ${j}u) * LANES + lane];`);
-  const meets = (first: string) =>
-    bits === 8
-      ? numbers
-          .filter((j) => j % 2 === 0)
-          .map((j) => `${tensor}_meet(&sums, w${j}, w${j + 1}, ${first} + ${j}u, own);`)
-      : numbers.map((j) => `${tensor}_meet(&sums, w${j}, ${first} + ${j * fields}u, own);`);
+  const meets = (first: string) => {
+    const meet = (words: string, quad: number) =>
+      `${tensor}_meet(&sums, ${words}, ${first} + ${quad}u, own);`;
+    if (bits === 3) {
+      const spread = `let w3 = ${tensor}_spread(w0, w1, w2);`;
+      return [spread, ...[...numbers, 3].map((j) => meet(`w${j}`, j))];
+    }
+    return bits === 8
+      ? numbers.filter((j) => j % 2 === 0).map((j) => meet(`w${j}, w${j + 1}`, j))
+      : numbers.map((j) => meet(`w${j}`, (j * 8) / bits));
+  };
   const closes = (group: string) => [
     `${tensor}_group(run, sums, ${group});`,
     `sums = ${tensor}_zeroSums();`,
@@ -172,7 +181,7 @@ function runText(
       lines.push(
         '{',
         ...loads(`${trip * batch}u`),
-        ...meets(`${trip * batch * fields}u`),
+        ...meets(`${trip * quads}u`),
         ...(isLast ? closes(`${Math.floor(trip / perGroup)}u`) : []),
         '}',
       );
@@ -183,7 +192,7 @@ function runText(
       `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
       `let first = i * ${batch}u;`,
       ...loads('first'),
-      `let at = i * ${batch * fields}u;`,
+      `let at = i * ${quads}u;`,
       ...meets('at'),
       ...(groups === null
         ? []

@@ -51,25 +51,25 @@ fn bytesOf(base: u32, token: u32) -> vec3<u32> {
   return vec3<u32>(first, fieldAt(ends, 2u * token, 16u), fieldAt(ends, 2u * token + 1u, 16u));
 }
 
-// Where the code of an element is, as a word and a field of four bits in it; its fields may be flipped.
-fn fieldOf(token: u32, channel: u32) -> vec2<u32> {
+// Canonical.
+fn codeAt(base: u32, token: u32, channel: u32) -> u32 {
   let number = select(channel, token, tensor_reducesTokens);
   let other = select(token, channel, tensor_reducesTokens);
-  return vec2<u32>(reductionWord(number, other), reductionShift(number, other) / 4u);
-}
-
-fn flippedCode(code: u32, token: u32, channel: u32) -> u32 {
-  return reductionCode(code, select(token, channel, tensor_reducesTokens));
-}
-
-fn codeAt(base: u32, token: u32, channel: u32) -> u32 {
-  let at = fieldOf(token, channel);
-  return canonicalMiddle(flippedCode(fieldAt(base + at.x, at.y, 4u), token, channel));
+  let code = fieldAt(base + reductionWord(number, other), reductionShift(number, other) / 4u, 4u);
+  return canonicalMiddle(reductionCode(code, other));
 }
 
 fn putCode(base: u32, token: u32, channel: u32, code: u32) {
-  let at = fieldOf(token, channel);
-  putField(base + at.x, at.y, 4u, flippedCode(placedCode(code), token, channel));
+  let number = select(channel, token, tensor_reducesTokens);
+  let other = select(token, channel, tensor_reducesTokens);
+  let shift = reductionShift(number, other);
+  putReduced(base, number, other, reductionCode(placedCode(code), other) << shift, tensor_codeMask << shift);
+}
+
+// Others write other bits of the word.
+fn putBits(index: u32, word: u32, mask: u32) {
+  atomicAnd(&memory[index], ~mask);
+  atomicOr(&memory[index], word & mask);
 }
 
 // Lines to bytes, of the slots before `slots`; others are forgotten.

@@ -36,9 +36,9 @@ const PARTS: Readonly<Record<string, SchemeParts>> = {
     key: asymmetric(4, 'channels', 128),
     value: asymmetric(4, 'channels', 128),
   },
-  'scaled symmetric keys along channels, values along tokens, 4 bit': {
-    key: channelScaled(symmetric(4, 'fullSigned', 'channels', 32), 128),
-    value: symmetric(4, 'fullSigned', 'tokens', 32),
+  'scaled symmetric keys along channels, values along tokens, 3 bit': {
+    key: channelScaled(symmetric(3, 'fullSigned', 'channels', 32), 128),
+    value: symmetric(3, 'fullSigned', 'tokens', 32),
     sinks: 32,
   },
   'scaled symmetric keys along channels, hybrid values along tokens, 3 and 2 bit': {

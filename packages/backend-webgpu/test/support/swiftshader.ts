@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import koffi from 'koffi';
 import { CHEAP_ZEROS, NO_CLAMPS } from './dawn-switches.js';
+import { pollPatiently } from './patient-polling.js';
 import { unpacked } from './unpacked.js';
 
 let gpu: Promise<GPU> | undefined;
@@ -18,6 +19,7 @@ export async function swiftShaderGpu(): Promise<GPU> {
     process.env.XDG_RUNTIME_DIR ??= tmpdir();
     // Dawn finds a loader that is in the process already.
     libraries.push(koffi.load(join(folder, 'libvulkan.so.1')));
+    pollPatiently();
     const { create } = await import('webgpu');
     return create([CHEAP_ZEROS, NO_CLAMPS]);
   })();
