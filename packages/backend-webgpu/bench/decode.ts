@@ -2,13 +2,21 @@
  * Times attention of one decode step over packed pages on the GPU of this machine: kernel time between timestamps of a
  * warm pass. Run: node decode.mjs (bundled), needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
  */
-import { createPlan, type Plan, type Scheme, type TensorScheme } from '@lowbit-kv/core';
+import {
+  type BlockLayout,
+  createPlan,
+  type Plan,
+  type Scheme,
+  type TensorScheme,
+} from '@lowbit-kv/core';
+import { bands, inlineCalibration, inlineScheme } from '@lowbit-kv/core/testing';
 import { GrowingBuffer } from '../src/device/growing-buffer.js';
 import { Pipelines } from '../src/device/pipelines.js';
 import { Recorder } from '../src/device/recorder.js';
 import { attentionPrograms, type Precision } from '../src/shaders/attention-programs.js';
 import { tensorNumbers } from '../src/shaders/tensor-numbers.js';
 import { type AttendContext, dispatchRound, placeRound } from '../src/store/attend.js';
+import { toReduction } from '../src/store/page-order.js';
 import { TensorMemory } from '../src/store/tensor-memory.js';
 import { openDevice } from './device.js';
 
@@ -43,9 +51,23 @@ const PLANS: [string, TensorScheme, TensorScheme][] = [
   ['InnerQ axes 4 bit', tensor('channels', 4, 32, true), tensor('tokens', 4, 32, true)],
   ['InnerQ axes 3 bit', tensor('channels', 3, 32, true), tensor('tokens', 3, 32, true)],
   ['InnerQ axes 2 bit', tensor('channels', 2, 32, true), tensor('tokens', 2, 32, true)],
+  ['outlier bands', bands('midRise', 'head', 24), bands('midRise', 'head', 24)],
 ];
 
+const GEOMETRY = {
+  layers: 1,
+  queryHeads: QUERY_HEADS,
+  kvHeads: KV_HEADS,
+  keyHeadDim: DIM,
+  valueHeadDim: DIM,
+};
+
 function planOf(key: TensorScheme, value: TensorScheme): Plan {
+  if (key.bits !== 16 && key.outliers !== undefined) {
+    const scheme = inlineScheme({ key, value: value as typeof key });
+    const calibration = inlineCalibration(scheme, GEOMETRY);
+    return createPlan(scheme, GEOMETRY, { ...(calibration && { calibration }) });
+  }
   const scheme: Scheme = {
     specVersion: 1,
     id: 'bench',
@@ -56,13 +78,7 @@ function planOf(key: TensorScheme, value: TensorScheme): Plan {
     value,
     calibration: { kind: 'none' },
   };
-  return createPlan(scheme, {
-    layers: 1,
-    queryHeads: QUERY_HEADS,
-    kvHeads: KV_HEADS,
-    keyHeadDim: DIM,
-    valueHeadDim: DIM,
-  });
+  return createPlan(scheme, GEOMETRY);
 }
 
 const { device, languageFeatures } = await openDevice(
@@ -132,13 +148,45 @@ function fill(memory: TensorMemory, pages: number): void {
         // Scales around 0.25, zeros around -2.
         for (let i = 0; i < count; i++)
           halves[first + i] =
-            name === 'scale'
-              ? 0x3400 | ((i * 37 + page * 11) & 0xff)
-              : 0xc000 | ((i * 53 + page * 7) & 0xff);
+            name === 'zero'
+              ? 0xc000 | ((i * 53 + page * 7) & 0xff)
+              : 0x3400 | ((i * 37 + page * 11) & 0xff);
       }
+  if (layout.sparse !== null)
+    for (let page = 0; page < chunk; page++) {
+      const own = bytes.subarray(page * layout.pageBytes, (page + 1) * layout.pageBytes);
+      drawOutliers(layout, own, page);
+      toReduction(plan, own);
+    }
   for (let page = 0; page < pages; page += chunk) {
     const size = Math.min(chunk, pages - page) * layout.pageBytes;
     device.queue.writeBuffer(memory.buffer, memory.byteOf('packed', page), bytes, 0, size);
+  }
+}
+
+/** A tenth of all elements, in canonical order. */
+function drawOutliers({ heads, headBytes, sparse }: BlockLayout, page: Uint8Array, seed: number) {
+  if (sparse === null) return;
+  let state = seed + 1;
+  for (let head = 0; head < heads; head++) {
+    const ends = new Uint16Array(
+      page.buffer,
+      page.byteOffset + head * headBytes + sparse.endOffsets.offset,
+      2 * DIM,
+    );
+    let at = head * headBytes + sparse.entries.offset;
+    let end = 0;
+    for (let chunk = 0; chunk < 2 * DIM; chunk++) {
+      for (let index = 0; index < 64; index++) {
+        state = (Math.imul(state, 1664525) + 1013904223) | 0;
+        // Upper bits: of ten outliers four are outer ones.
+        if ((state >>> 8) % 10 !== 0) continue;
+        const kind = (state >>> 20) % 10 < 4 ? 64 : 0;
+        page[at++] = index | kind | ((state >>> 24) & 128);
+        end++;
+      }
+      ends[chunk] = end;
+    }
   }
 }
 

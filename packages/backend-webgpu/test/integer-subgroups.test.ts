@@ -9,6 +9,7 @@ it.each([
   ['sliding', 'exact'],
   ['inner, 3 bit', 'fast'],
   ['outer, 3 bit', 'exact'],
+  ['bands', 'exact'],
 ] as const)('meets %s, %s', { timeout: 240_000 }, async (name, precision) => {
   const device = await emulatedSubgroupsDevice();
   try {

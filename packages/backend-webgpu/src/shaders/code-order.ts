@@ -20,16 +20,24 @@ export function wordsHoldSlots({ tensor, layout }: TensorPlan, order: CodeOrder)
   return order === 'reduction' ? tensor === 'value' : layout?.codes.rows === 'channels';
 }
 
-function isReducible({ scheme, layout, headDim }: TensorPlan): boolean {
+function isReducible(plan: TensorPlan): boolean {
+  const { scheme, layout, headDim } = plan;
   if (layout === null || scheme.bits === 16 || headDim !== HEAD_DIM) return false;
   if (layout.blockTokens !== PAGE_TOKENS || ![2, 3, 4, 8].includes(layout.bits)) return false;
-  if (scheme.outliers !== undefined || scheme.stage === 'pre-rope') return false;
+  if (scheme.stage === 'pre-rope' || (scheme.outliers !== undefined && !hasLines(plan)))
+    return false;
   if (Object.values(scheme.parameters).some((type) => type !== 'f16')) return false;
   const { mode, codes } = scheme.quantizer;
   const linear = mode === 'asymmetric' ? codes === 'uniform' : mode === 'symmetric';
   if (!linear || typeof codes === 'object') return false;
   const size = layout.codes.rows === 'channels' ? layout.tokensPerGroup : layout.channelsPerGroup;
   return GROUP_SIZES.includes(size);
+}
+
+/** Whether pages in the order of the reduction keep outliers by lines, see outlier-lines.ts. */
+export function hasLines({ scheme, layout }: TensorPlan): boolean {
+  if (scheme.bits !== 4 || scheme.outliers?.kind !== 'bands' || layout === null) return false;
+  return scheme.quantizer.codes === 'midRise' && layout.sparse?.endOffsets.entryBytes === 2;
 }
 
 /** A byte holds one code, or several: of as many neighbours on the axis that is not reduced, lowest bits first. */
@@ -49,7 +57,7 @@ export interface FieldCodes {
 export function fieldCodes({ tensor, scheme }: TensorPlan): FieldCodes {
   if (scheme.bits === 16) throw new TypeError('an f16 tensor has no codes');
   const half = 2 ** (scheme.bits - 1);
-  const isSigned = scheme.quantizer.mode === 'symmetric';
+  const isSigned = scheme.quantizer.mode === 'symmetric' && scheme.outliers === undefined;
   const field = (readsSigned: boolean) =>
     readsSigned === isSigned
       ? { flip: 0, offset: 0 }

@@ -2,7 +2,9 @@
  * The attention kernel that meets codes in integers: its parts, its workgroup memory, and how words of a page are met.
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
-import { type Constants, composeShader, type ShaderPart } from './compose.js';
+import { hasLines } from './code-order.js';
+import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
+import { BAND_SETS, bandConstants, bandPieces, tensorBandPieces } from './integer-bands.js';
 import { functionText } from './programs.js';
 import type { ShaderOptions } from './shader-options.js';
 
@@ -62,8 +64,25 @@ export function integerAttention(
   };
   const [outerKeys, innerValues] = [isAlongTokens(key), isAlongTokens(value)];
   const style = subgroupsOf32 ? styleOf(shape, key, value) : PLAIN_STYLE;
+  const hasBands = hasLines(key) || hasLines(value);
+  const places = memory(shape, outerKeys, innerValues, hasBands ? BAND_SETS : 0, style);
+  const keyPieces = (): Piece[] => [
+    ...(outerKeys
+      ? (['integer-keys-outer'] as const)
+      : (['integer-query-once', 'integer-keys-inner'] as const)),
+    { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, style) },
+  ];
+  const valuePieces = (): Piece[] => [
+    innerValues ? 'integer-values-inner' : 'integer-values-outer',
+    { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, style) },
+  ];
   return composeShader(
-    { ...constants, ...shape, ...memory(shape, outerKeys, innerValues, style) },
+    {
+      ...constants,
+      ...shape,
+      ...places,
+      ...bandConstants(key, value, places.SPARE_SET),
+    },
     [
       'job',
       'attention-work',
@@ -77,10 +96,9 @@ export function integerAttention(
       { part: 'integer-codes', prefix: 'key_' },
       { part: fieldsPart(value), prefix: 'value_' },
       { part: 'integer-codes', prefix: 'value_' },
-      outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
-      innerValues ? 'integer-values-inner' : 'integer-values-outer',
-      { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, style) },
-      { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, style) },
+      ...bandPieces(key, value),
+      ...(hasLines(key) ? tensorBandPieces(key, style.batch) : keyPieces()),
+      ...(hasLines(value) ? tensorBandPieces(value, style.batch) : valuePieces()),
     ],
     subgroupsOf32 ? ['subgroups'] : [],
     // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
@@ -100,17 +118,18 @@ function fieldsPart({ layout }: TensorPlan): ShaderPart {
 
 /**
  * Parts of keys along channels stay; everything else takes turns. What is not needed is filled up to where a processor still
- * holds as many workgroups as have registers: drivers give each fewer when more would fit.
+ * holds as many workgroups as have registers: drivers give each fewer when more would fit. `bandSets`: what outlier bands need.
  */
 function memory(
   shape: Shape,
   outerKeys: boolean,
   innerValues: boolean,
+  bandSets: number,
   { workgroups }: Style,
-): Constants {
+) {
   const spareSet = outerKeys ? 0 : shape.PARTS * shape.KEY_SETS;
   const sets = shape.PARTS * Math.max(outerKeys ? shape.KEY_SETS : 0, shape.VALUE_SETS);
-  const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets));
+  const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets, bandSets));
   // Query places and maximum; steps, totals and what is added.
   const others =
     2 +

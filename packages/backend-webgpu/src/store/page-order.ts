@@ -1,8 +1,10 @@
 /**
- * Packed pages between the order a device keeps them in and canonical bytes: only codes move.
+ * Packed pages between the order a device keeps them in and canonical bytes: codes move, and
+ * outliers of bands.
  */
 import type { BlockLayout, TensorPlan } from '@lowbit-kv/core';
-import { fieldCodes, fieldsOfByte, reductionBit } from '../shaders/code-order.js';
+import { fieldCodes, fieldsOfByte, hasLines, reductionBit } from '../shaders/code-order.js';
+import { closeLines, openLines } from './outlier-lines.js';
 
 /** Bit of the code of an element in the codes of a head. */
 type BitOf = (slot: number, channel: number) => number;
@@ -11,17 +13,19 @@ type BitOf = (slot: number, channel: number) => number;
 export function toCanonical(plan: TensorPlan, page: Uint8Array): void {
   const layout = plan.layout as BlockLayout;
   const [from, to] = [reducedBit(plan, layout), canonicalBit(layout)];
-  for (const codes of codesOfHeads(plan, layout, page)) {
+  for (const codes of codesOfHeads(plan, page)) {
     const source = layout.bits === 3 ? gathered(codes, runBytes(plan)) : codes.slice();
     codes.set(reordered(plan, source, from, to, codes.length));
   }
+  if (hasLines(plan)) for (const block of headBlocks(plan, page)) openLines(plan, block);
 }
 
 /** Rewrites a canonical page to the order of the reduction, in place. */
 export function toReduction(plan: TensorPlan, page: Uint8Array): void {
   const layout = plan.layout as BlockLayout;
+  if (hasLines(plan)) for (const block of headBlocks(plan, page)) closeLines(plan, block);
   const [from, to] = [canonicalBit(layout), reducedBit(plan, layout)];
-  for (const codes of codesOfHeads(plan, layout, page)) {
+  for (const codes of codesOfHeads(plan, page)) {
     const isSpread = layout.bits === 3;
     const bytes = isSpread ? (codes.length / 3) * 4 : codes.length;
     const target = reordered(plan, codes, from, to, bytes);
@@ -29,15 +33,16 @@ export function toReduction(plan: TensorPlan, page: Uint8Array): void {
   }
 }
 
-function codesOfHeads(
-  { heads }: TensorPlan,
-  { headBytes, codes }: BlockLayout,
-  page: Uint8Array,
-): Uint8Array[] {
-  const size = codes.rowCount * codes.rowBytes;
+function headBlocks({ layout, heads }: TensorPlan, page: Uint8Array): Uint8Array[] {
+  const { headBytes } = layout as BlockLayout;
   return Array.from({ length: heads }, (_, head) =>
-    page.subarray(head * headBytes, head * headBytes + size),
+    page.subarray(head * headBytes, (head + 1) * headBytes),
   );
+}
+
+function codesOfHeads(plan: TensorPlan, page: Uint8Array): Uint8Array[] {
+  const { codes } = plan.layout as BlockLayout;
+  return headBlocks(plan, page).map((block) => block.subarray(0, codes.rowCount * codes.rowBytes));
 }
 
 function reordered(

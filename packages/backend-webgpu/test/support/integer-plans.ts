@@ -12,6 +12,7 @@ import {
   symmetric,
 } from '@lowbit-kv/core/testing';
 import { type WebGpuBackendOptions, webgpuBackend } from '../../src/index.js';
+import { BANDS, bandPlan } from './band-plans.js';
 import { FAST_ATTENTION, INTEGER_ATTENTION } from './tolerances.js';
 
 const window = { recent: 8, flush: 4 };
@@ -50,6 +51,7 @@ const PARTS = {
     key: symmetric(3, 'fullSigned', 'tokens', 32),
     value: asymmetric(4, 'tokens', 64),
   },
+  bands: BANDS,
 } satisfies Record<string, SchemeParts>;
 
 export type IntegerPlan = keyof typeof PARTS;
@@ -60,6 +62,7 @@ const isSliding = (name: IntegerPlan) => name.startsWith('sliding');
 
 /** Three query heads on each of two kv heads: rows of a workgroup are not all known. */
 export function integerPlan(name: IntegerPlan): Plan {
+  if (name === 'bands') return bandPlan('usual');
   const geometry = {
     layers: 1,
     queryHeads: 6,
