@@ -243,7 +243,9 @@ function roundTables(context: AttendContext, round: readonly QueryBlock[]): Roun
       }
     };
     place(pageItems, 0, own.pages, split);
-    place(restItems, own.pages, all, apart ? split / REST_COST : split);
+    // Workgroups to spare: every segment has one.
+    const restTokens = split > SHORTEST_SPLIT ? split / REST_COST : 1;
+    place(restItems, own.pages, all, apart ? restTokens : split);
     tables.sequences.push(
       ...[block.firstQuery, block.queries, block.length],
       ...[halfOf(key, sequence.key.statistics), halfOf(value, sequence.value.statistics)],
