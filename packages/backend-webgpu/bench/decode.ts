@@ -1,16 +1,26 @@
 /**
  * Times attention of one decode step over packed pages on the GPU of this machine: kernel time between timestamps of a
- * warm pass. Run: node decode.mjs (bundled), needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
+ * warm pass. Run: node decode.mjs (bundled) [--short] [--shapes=8x131072,...] [--plan=...] [--workgroups=2048]
+ * [--no-robustness] [--no-subgroups], needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
  */
-import { createPlan, type Plan, type Scheme, type TensorScheme } from '@lowbit-kv/core';
+import {
+  type BlockLayout,
+  createPlan,
+  type Plan,
+  type Scheme,
+  type TensorScheme,
+} from '@lowbit-kv/core';
+import { bands, inlineCalibration, inlineScheme } from '@lowbit-kv/core/testing';
 import { GrowingBuffer } from '../src/device/growing-buffer.js';
 import { Pipelines } from '../src/device/pipelines.js';
 import { Recorder } from '../src/device/recorder.js';
 import { attentionPrograms, type Precision } from '../src/shaders/attention-programs.js';
 import { tensorNumbers } from '../src/shaders/tensor-numbers.js';
 import { type AttendContext, dispatchRound, placeRound } from '../src/store/attend.js';
+import { toReduction } from '../src/store/page-order.js';
 import { TensorMemory } from '../src/store/tensor-memory.js';
 import { openDevice } from './device.js';
+import { timeWarm } from './stopwatch.js';
 
 const KV_HEADS = 8;
 const QUERY_HEADS = 32;
@@ -21,7 +31,7 @@ const f16 = { scale: 'f16' } as const;
 const window = { recent: 0, flush: 128 };
 const tensor = (
   along: 'tokens' | 'channels',
-  bits: 2 | 4 | 8,
+  bits: 2 | 3 | 4 | 8,
   size: number,
   symmetric = false,
 ): TensorScheme => ({
@@ -39,11 +49,27 @@ const PLANS: [string, TensorScheme, TensorScheme][] = [
   ['4 bit g32', tensor('tokens', 4, 32), tensor('channels', 4, 32)],
   ['2 bit g128', tensor('tokens', 2, 128), tensor('channels', 2, 128)],
   ['2 bit g32', tensor('tokens', 2, 32), tensor('channels', 2, 32)],
+  ['3 bit g32', tensor('tokens', 3, 32), tensor('channels', 3, 32)],
   ['InnerQ axes 4 bit', tensor('channels', 4, 32, true), tensor('tokens', 4, 32, true)],
+  ['InnerQ axes 3 bit', tensor('channels', 3, 32, true), tensor('tokens', 3, 32, true)],
   ['InnerQ axes 2 bit', tensor('channels', 2, 32, true), tensor('tokens', 2, 32, true)],
+  ['outlier bands', bands('midRise', 'head', 24), bands('midRise', 'head', 24)],
 ];
 
+const GEOMETRY = {
+  layers: 1,
+  queryHeads: QUERY_HEADS,
+  kvHeads: KV_HEADS,
+  keyHeadDim: DIM,
+  valueHeadDim: DIM,
+};
+
 function planOf(key: TensorScheme, value: TensorScheme): Plan {
+  if (key.bits !== 16 && key.outliers !== undefined) {
+    const scheme = inlineScheme({ key, value: value as typeof key });
+    const calibration = inlineCalibration(scheme, GEOMETRY);
+    return createPlan(scheme, GEOMETRY, { ...(calibration && { calibration }) });
+  }
   const scheme: Scheme = {
     specVersion: 1,
     id: 'bench',
@@ -54,13 +80,7 @@ function planOf(key: TensorScheme, value: TensorScheme): Plan {
     value,
     calibration: { kind: 'none' },
   };
-  return createPlan(scheme, {
-    layers: 1,
-    queryHeads: QUERY_HEADS,
-    kvHeads: KV_HEADS,
-    keyHeadDim: DIM,
-    valueHeadDim: DIM,
-  });
+  return createPlan(scheme, GEOMETRY);
 }
 
 const { device, languageFeatures } = await openDevice(
@@ -69,18 +89,18 @@ const { device, languageFeatures } = await openDevice(
 device.addEventListener('uncapturederror', (event) =>
   console.log(`GPU error: ${event.error.message.slice(0, 2000)}`),
 );
-const subgroups = device.features.has('subgroups') && !process.argv.includes('--no-subgroups');
-const shapes = process.argv.includes('--short')
-  ? [[8, 131072]]
-  : [
-      [8, 131072],
-      [1, 131072],
-      [1, 8192],
-    ];
-const workgroups = Number(
-  process.argv.find((argument) => argument.startsWith('--workgroups='))?.slice(13) ?? 2048,
-);
-const only = process.argv.find((argument) => argument.startsWith('--plan='))?.slice(7);
+const { subgroupMinSize, subgroupMaxSize } = device.adapterInfo;
+const subgroups =
+  device.features.has('subgroups') &&
+  subgroupMinSize === 32 &&
+  subgroupMaxSize === 32 &&
+  !process.argv.includes('--no-subgroups');
+const option = (name: string) =>
+  process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
+const usual = process.argv.includes('--short') ? '8x131072' : '8x131072,1x131072,1x8192';
+const shapes = (option('shapes') ?? usual).split(',').map((shape) => shape.split('x').map(Number));
+const workgroups = Number(option('workgroups') ?? 2048);
+const only = option('plan');
 
 for (const [batch, tokens] of shapes as [number, number][]) {
   for (const [name, key, value] of PLANS) {
@@ -130,13 +150,45 @@ function fill(memory: TensorMemory, pages: number): void {
         // Scales around 0.25, zeros around -2.
         for (let i = 0; i < count; i++)
           halves[first + i] =
-            name === 'scale'
-              ? 0x3400 | ((i * 37 + page * 11) & 0xff)
-              : 0xc000 | ((i * 53 + page * 7) & 0xff);
+            name === 'zero'
+              ? 0xc000 | ((i * 53 + page * 7) & 0xff)
+              : 0x3400 | ((i * 37 + page * 11) & 0xff);
       }
+  if (layout.sparse !== null)
+    for (let page = 0; page < chunk; page++) {
+      const own = bytes.subarray(page * layout.pageBytes, (page + 1) * layout.pageBytes);
+      drawOutliers(layout, own, page);
+      toReduction(plan, own);
+    }
   for (let page = 0; page < pages; page += chunk) {
     const size = Math.min(chunk, pages - page) * layout.pageBytes;
     device.queue.writeBuffer(memory.buffer, memory.byteOf('packed', page), bytes, 0, size);
+  }
+}
+
+/** A tenth of all elements, in canonical order. */
+function drawOutliers({ heads, headBytes, sparse }: BlockLayout, page: Uint8Array, seed: number) {
+  if (sparse === null) return;
+  let state = seed + 1;
+  for (let head = 0; head < heads; head++) {
+    const ends = new Uint16Array(
+      page.buffer,
+      page.byteOffset + head * headBytes + sparse.endOffsets.offset,
+      2 * DIM,
+    );
+    let at = head * headBytes + sparse.entries.offset;
+    let end = 0;
+    for (let chunk = 0; chunk < 2 * DIM; chunk++) {
+      for (let index = 0; index < 64; index++) {
+        state = (Math.imul(state, 1664525) + 1013904223) | 0;
+        // Upper bits: of ten outliers four are outer ones.
+        if ((state >>> 8) % 10 !== 0) continue;
+        const kind = (state >>> 20) % 10 < 4 ? 64 : 0;
+        page[at++] = index | kind | ((state >>> 24) & 128);
+        end++;
+      }
+      ends[chunk] = end;
+    }
   }
 }
 
@@ -167,7 +219,7 @@ async function time(
   const queries = new Float32Array(batch * QUERY_HEADS * DIM).map(
     (_, i) => Math.sin(i * 12.9898) * 1.2,
   );
-  const buffer = (size: number, usage = 0x8c) => device.createBuffer({ size, usage });
+  const buffer = (size: number) => device.createBuffer({ size, usage: 0x8c });
   const queryBuffer = buffer(queries.byteLength);
   device.queue.writeBuffer(queryBuffer, 0, queries);
   const output = buffer(queries.byteLength);
@@ -210,37 +262,17 @@ async function time(
     queries: 1,
     length: tokens,
   }));
-  const times: number[] = [];
-  const querySet = device.createQuerySet({ type: 'timestamp', count: 2 });
-  const resolve = buffer(16, 0x204);
-  for (let repeat = 0; repeat < 5; repeat++) {
-    recorder.submit();
+  const large = batch * tokens > 500000;
+  const passes = { warm: large ? 60 : 200, timed: large ? 15 : 60, repeats: 5 };
+  const us = await timeWarm({ device, recorder }, passes, (count) => {
     const placed = placeRound(context, round);
-    const warm = batch * tokens > 500000 ? 60 : 200;
-    const timed = batch * tokens > 500000 ? 15 : 60;
-    for (let i = 0; i < warm; i++) dispatchRound(context, placed);
-    recorder.timedPass(querySet, 0);
-    for (let i = 0; i < timed; i++) dispatchRound(context, placed);
-    recorder.submit();
-    const encoder = device.createCommandEncoder();
-    encoder.resolveQuerySet(querySet, 0, 2, resolve, 0);
-    const staging = device.createBuffer({ size: 16, usage: 9 });
-    encoder.copyBufferToBuffer(resolve, 0, staging, 0, 16);
-    device.queue.submit([encoder.finish()]);
-    await staging.mapAsync(1);
-    const [begin, end] = new BigUint64Array(staging.getMappedRange()) as unknown as [
-      bigint,
-      bigint,
-    ];
-    times.push(Number(end - begin) / 1000 / timed);
-    staging.destroy();
-  }
-  for (const used of [context.inputs.buffer, queryBuffer, output, logSumExp, resolve])
-    used.destroy();
+    for (let i = 0; i < count; i++) dispatchRound(context, placed);
+  });
+  for (const used of [context.inputs.buffer, queryBuffer, output, logSumExp]) used.destroy();
   context.prepared.dispose();
   context.partials.dispose();
   recorder.dispose();
-  return times.sort((a, b) => a - b)[2] as number;
+  return us;
 }
 
 function shuffled(count: number): number[] {

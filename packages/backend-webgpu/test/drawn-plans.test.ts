@@ -1,14 +1,19 @@
 // Packed bytes of random plans and histories are those of the reference. The script compare-drawn-plans does it longer.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { webgpuBackend } from '../src/index.js';
-import { comparePacked, type DrawnCase, drawnCases, packingDevice } from './support/drawn-plans.js';
+import {
+  comparePacked,
+  type DrawnCase,
+  drawnCases,
+  packingBackend,
+  packingDevice,
+} from './support/drawn-plans.js';
 
 const TIME_LIMIT_MS = 20_000;
 
 it('packs random plans like the reference', { timeout: 10 * TIME_LIMIT_MS }, async () => {
   const device = await packingDevice();
-  const backend = webgpuBackend({ device });
+  const backend = packingBackend(device);
   let [plans, blocks] = [0, 0];
   const seed = Date.now() & 0x7fffffff;
   console.log(`seed ${seed}`);

@@ -1,14 +1,25 @@
 // Integer attention as it runs where workgroups of 32 are one subgroup, with subgroup operations through workgroup memory.
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { emulatedSubgroupsDevice } from './support/emulated-subgroups.js';
+import { testFaults } from './support/integer-faults.js';
 import { runIntegerPlan } from './support/integer-plans.js';
 
-// SwiftShader compiles straight code slowly: one plan along tokens, one along channels.
-it.each(['inner', 'sliding'] as const)('meets %s', { timeout: 240_000 }, async (name) => {
+// SwiftShader compiles straight code slowly: of each kind of text, one plan.
+it.each([
+  ['sliding', 'fast'],
+  ['inner, 3 bit', 'fast'],
+  ['outer, 3 bit', 'exact'],
+  ['bands', 'exact'],
+] as const)('meets %s, %s', { timeout: 240_000 }, async (name, precision) => {
   const device = await emulatedSubgroupsDevice();
   try {
-    expect(await runIntegerPlan(device, name)).toBeGreaterThan(0);
+    expect(await runIntegerPlan(device, name, precision)).toBeGreaterThan(0);
   } finally {
     device.destroy();
   }
+});
+
+// Several sets in straight code, and loops over keys along channels and behind a sliding window.
+describe('with one fault', async () => {
+  await testFaults(emulatedSubgroupsDevice, ['outer', 'inner', 'sliding'], 240_000);
 });

@@ -32,6 +32,9 @@ var<workgroup> row_maximum: vec4<f32>;
 // Where the queries of the rows begin, in vectors.
 var<workgroup> row_queries: vec4<u32>;
 
+// For pages whose heads share parameters.
+var<private> attended_head: u32;
+
 struct Rows {
   a: vec4<f32>,
   b: vec4<f32>,
@@ -81,6 +84,7 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     return;
   }
   let head = work.head;
+  attended_head = head;
   if (lane == 0u) {
     row_queries = work.query / 4u;
     row_maximum = vec4<f32>(NOTHING);

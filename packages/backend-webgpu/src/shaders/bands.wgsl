@@ -99,6 +99,15 @@ fn bandCode(value: f32, band: u32, parameters: Parameters, edges: Edges) -> u32 
   return middleCode(value, parameters, edges);
 }
 
+// A middle code as pages keep it: where attention reduces over it, as a number that rises with the value.
+fn placedCode(code: u32) -> u32 {
+  return select(code, code ^ select(15u, 8u, code < 8u), tensor_rises);
+}
+
+fn canonicalMiddle(placed: u32) -> u32 {
+  return select(placed, placed ^ select(8u, 15u, placed < 8u), tensor_rises);
+}
+
 // The planes lie in the head block, or behind all of them where heads share parameters.
 fn parameterBase(page: u32, head: u32) -> u32 {
   return page + select(head, tensor_heads, tensor_sharedParameters) * tensor_headWords;

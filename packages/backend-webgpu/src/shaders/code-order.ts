@@ -20,16 +20,24 @@ export function wordsHoldSlots({ tensor, layout }: TensorPlan, order: CodeOrder)
   return order === 'reduction' ? tensor === 'value' : layout?.codes.rows === 'channels';
 }
 
-function isReducible({ scheme, layout, headDim }: TensorPlan): boolean {
+function isReducible(plan: TensorPlan): boolean {
+  const { scheme, layout, headDim } = plan;
   if (layout === null || scheme.bits === 16 || headDim !== HEAD_DIM) return false;
-  if (layout.blockTokens !== PAGE_TOKENS || ![2, 4, 8].includes(layout.bits)) return false;
-  if (scheme.outliers !== undefined || scheme.stage === 'pre-rope') return false;
+  if (layout.blockTokens !== PAGE_TOKENS || ![2, 3, 4, 8].includes(layout.bits)) return false;
+  if (scheme.stage === 'pre-rope' || (scheme.outliers !== undefined && !hasLines(plan)))
+    return false;
   if (Object.values(scheme.parameters).some((type) => type !== 'f16')) return false;
   const { mode, codes } = scheme.quantizer;
   const linear = mode === 'asymmetric' ? codes === 'uniform' : mode === 'symmetric';
   if (!linear || typeof codes === 'object') return false;
   const size = layout.codes.rows === 'channels' ? layout.tokensPerGroup : layout.channelsPerGroup;
   return GROUP_SIZES.includes(size);
+}
+
+/** Whether pages in the order of the reduction keep outliers by lines, see outlier-lines.ts. */
+export function hasLines({ scheme, layout }: TensorPlan): boolean {
+  if (scheme.bits !== 4 || scheme.outliers?.kind !== 'bands' || layout === null) return false;
+  return scheme.quantizer.codes === 'midRise' && layout.sparse?.endOffsets.entryBytes === 2;
 }
 
 /** A byte holds one code, or several: of as many neighbours on the axis that is not reduced, lowest bits first. */
@@ -42,24 +50,49 @@ export interface FieldCodes {
   readonly lowOffset: number;
 }
 
-/** Bytes of keys are signed, as queries are: their highest field is signed, the others are not. Bytes of values are not. */
+/**
+ * Bytes of keys are signed, as queries are: their highest field is signed, the others are not. Bytes of values are not. With
+ * 3 bits no field reaches the highest bit of a byte that is met.
+ */
 export function fieldCodes({ tensor, scheme }: TensorPlan): FieldCodes {
   if (scheme.bits === 16) throw new TypeError('an f16 tensor has no codes');
   const half = 2 ** (scheme.bits - 1);
-  const isSigned = scheme.quantizer.mode === 'symmetric';
+  const isSigned = scheme.quantizer.mode === 'symmetric' && scheme.outliers === undefined;
   const field = (readsSigned: boolean) =>
     readsSigned === isSigned
       ? { flip: 0, offset: 0 }
       : { flip: half, offset: isSigned ? -half : half };
-  const [top, low] = [field(tensor === 'key'), field(false)];
+  const [top, low] = [field(tensor === 'key' && scheme.bits !== 3), field(false)];
   return { topFlip: top.flip, lowFlip: low.flip, topOffset: top.offset, lowOffset: low.offset };
 }
 
-/** Bit, in the codes of a head, of the code of an element of the reduction and of the other axis. See code-places-reduction.wgsl. */
+/** Codes of a byte: with 3 bits two, and two bits of a byte of another word. */
+export function fieldsOfByte(bits: number): number {
+  return Math.floor(8 / bits);
+}
+
+/** Elements of the reduction whose codes share words with each other. */
+export function elementsOfWords(bits: number): number {
+  return bits === 3 ? 16 : 4;
+}
+
+/** Elements of the reduction whose codes share vectors of words with each other. */
+export function elementsOfRuns(bits: number): number {
+  return bits === 3 ? 32 : 32 / bits;
+}
+
+/**
+ * Bit, in the codes of a head, of the code of an element of the reduction and of the other axis. See
+ * code-places-reduction.wgsl; with 3 bits this is before every fourth vector is spread over the three before it.
+ */
 export function reductionBit(bits: number, others: number, number: number, other: number): number {
-  const fields = 8 / bits;
+  const fields = fieldsOfByte(bits);
   const quad = Math.floor(number / 4);
-  const vector = Math.floor(quad / fields) * (others / 4) + Math.floor(other / 4);
-  const word = vector * 4 + (quad % fields) * (4 / fields) + Math.floor((other % 4) / fields);
+  const [run, place] =
+    bits === 3
+      ? [Math.floor(quad / 8) * 4 + (quad % 4), Math.floor(quad / 4) % 2]
+      : [Math.floor(quad / fields), quad % fields];
+  const vector = run * (others / 4) + Math.floor(other / 4);
+  const word = vector * 4 + place * (4 / fields) + Math.floor((other % 4) / fields);
   return word * 32 + 8 * (number % 4) + bits * (other % fields);
 }

@@ -2,7 +2,9 @@
  * The attention kernel that meets codes in integers: its parts, its workgroup memory, and how words of a page are met.
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
-import { type Constants, composeShader, type ShaderPart } from './compose.js';
+import { hasLines } from './code-order.js';
+import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
+import { BAND_SETS, bandConstants, bandPieces, tensorBandPieces } from './integer-bands.js';
 import { functionText } from './programs.js';
 import type { ShaderOptions } from './shader-options.js';
 
@@ -24,6 +26,7 @@ export const INTEGER_WORKGROUPS = 1024;
 
 const FIELDS: Readonly<Record<number, ShaderPart>> = {
   2: 'integer-fields-2',
+  3: 'integer-fields-3',
   4: 'integer-fields-4',
   8: 'integer-fields-8',
 };
@@ -52,8 +55,25 @@ export function integerAttention(
   const [outerKeys, innerValues] = [isAlongTokens(key), isAlongTokens(value)];
   const unrolled = subgroupsOf32 && unrolls(shape, key, value);
   const most = subgroupsOf32 ? BATCH : SMALL_BATCH;
+  const hasBands = hasLines(key) || hasLines(value);
+  const places = memory(shape, outerKeys, innerValues, hasBands ? BAND_SETS : 0);
+  const keyPieces = (): Piece[] => [
+    ...(outerKeys
+      ? (['integer-keys-outer'] as const)
+      : (['integer-query-once', 'integer-keys-inner'] as const)),
+    { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
+  ];
+  const valuePieces = (): Piece[] => [
+    innerValues ? 'integer-values-inner' : 'integer-values-outer',
+    { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
+  ];
   return composeShader(
-    { ...constants, ...shape, ...memory(shape, outerKeys, innerValues) },
+    {
+      ...constants,
+      ...shape,
+      ...places,
+      ...bandConstants(key, value, places.SPARE_SET),
+    },
     [
       'job',
       'attention-work',
@@ -65,10 +85,9 @@ export function integerAttention(
       { part: 'integer-codes', prefix: 'key_' },
       { part: fieldsPart(value), prefix: 'value_' },
       { part: 'integer-codes', prefix: 'value_' },
-      outerKeys ? 'integer-keys-outer' : 'integer-keys-inner',
-      innerValues ? 'integer-values-inner' : 'integer-values-outer',
-      { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
-      { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
+      ...bandPieces(key, value),
+      ...(hasLines(key) ? tensorBandPieces(key, most) : keyPieces()),
+      ...(hasLines(value) ? tensorBandPieces(value, most) : valuePieces()),
     ],
     subgroupsOf32 ? ['subgroups'] : [],
     // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
@@ -88,12 +107,12 @@ function fieldsPart({ layout }: TensorPlan): ShaderPart {
 
 /**
  * Parts of keys along channels stay; everything else takes turns. What is not needed is filled up to where a processor still
- * holds as many workgroups as have registers: drivers give each fewer when more would fit.
+ * holds as many workgroups as have registers: drivers give each fewer when more would fit. `bandSets`: what outlier bands need.
  */
-function memory(shape: Shape, outerKeys: boolean, innerValues: boolean): Constants {
+function memory(shape: Shape, outerKeys: boolean, innerValues: boolean, bandSets: number) {
   const spareSet = outerKeys ? 0 : shape.PARTS * shape.KEY_SETS;
   const sets = shape.PARTS * Math.max(outerKeys ? shape.KEY_SETS : 0, shape.VALUE_SETS);
-  const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets));
+  const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets, bandSets));
   // Query places and maximum; steps, totals and what is added.
   const others =
     2 +
@@ -118,7 +137,9 @@ function unrolls(
   value: TensorPlan,
 ): boolean {
   const bits = Math.max(key.layout?.bits ?? 0, value.layout?.bits ?? 0);
-  return bits === 2 || (bits === 4 && (PARTS === 1 || Math.max(KEY_SETS, VALUE_SETS) > 1));
+  return (
+    bits === 2 || ([3, 4].includes(bits) && (PARTS === 1 || Math.max(KEY_SETS, VALUE_SETS) > 1))
+  );
 }
 
 /** Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. */
@@ -129,20 +150,26 @@ function runText(
   most: number,
 ): string {
   const bits = layout?.bits ?? 0;
-  const fields = 8 / bits;
   const vectors = 4 * bits;
-  const batch = Math.min(most, vectors / (groups ?? 1));
+  // Three vectors of 3-bit codes hold a fourth.
+  const batch = bits === 3 ? 3 : Math.min(most, vectors / (groups ?? 1));
   const trips = vectors / batch;
+  const quads = PAGE_TOKENS / 4 / trips;
   const perGroup = trips / (groups ?? 1);
   const numbers = Array.from({ length: batch }, (_, j) => j);
   const loads = (first: string) =>
     numbers.map((j) => `let w${j} = ${tensor}_memory[page + (${first} + ${j}u) * LANES + lane];`);
-  const meets = (first: string) =>
-    bits === 8
-      ? numbers
-          .filter((j) => j % 2 === 0)
-          .map((j) => `${tensor}_meet(&sums, w${j}, w${j + 1}, ${first} + ${j}u, own);`)
-      : numbers.map((j) => `${tensor}_meet(&sums, w${j}, ${first} + ${j * fields}u, own);`);
+  const meets = (first: string) => {
+    const meet = (words: string, quad: number) =>
+      `${tensor}_meet(&sums, ${words}, ${first} + ${quad}u, own);`;
+    if (bits === 3) {
+      const spread = `let w3 = ${tensor}_spread(w0, w1, w2);`;
+      return [spread, ...[...numbers, 3].map((j) => meet(`w${j}`, j))];
+    }
+    return bits === 8
+      ? numbers.filter((j) => j % 2 === 0).map((j) => meet(`w${j}, w${j + 1}`, j))
+      : numbers.map((j) => meet(`w${j}`, (j * 8) / bits));
+  };
   const closes = (group: string) => [
     `${tensor}_group(run, sums, ${group});`,
     `sums = ${tensor}_zeroSums();`,
@@ -154,7 +181,7 @@ function runText(
       lines.push(
         '{',
         ...loads(`${trip * batch}u`),
-        ...meets(`${trip * batch * fields}u`),
+        ...meets(`${trip * quads}u`),
         ...(isLast ? closes(`${Math.floor(trip / perGroup)}u`) : []),
         '}',
       );
@@ -165,7 +192,7 @@ function runText(
       `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
       `let first = i * ${batch}u;`,
       ...loads('first'),
-      `let at = i * ${batch * fields}u;`,
+      `let at = i * ${quads}u;`,
       ...meets('at'),
       ...(groups === null
         ? []

@@ -9,8 +9,10 @@ const tensor_offsets = vec4<f32>(tensor_lowOffset, tensor_topOffset, tensor_lowO
 // A vector of words against vectors `at` and `at + 1` of set number `own` of parts. Two dot products and a sum are added in
 // one instruction.
 fn tensor_meet(sums: ptr<function, Sums>, words: vec4<u32>, at: u32, own: u32) {
-  let first = (tensor_firstSet + own) * SET + at;
-  let fields = words & vec4<u32>(0x0f0f0f0fu);
+  tensor_meetFields(sums, words, words & vec4<u32>(0x0f0f0f0fu), (tensor_firstSet + own) * SET + at);
+}
+
+fn tensor_meetFields(sums: ptr<function, Sums>, words: vec4<u32>, fields: vec4<u32>, first: u32) {
   let high = parts[first];
   let nextHigh = parts[first + 1u];
   (*sums).highA += tensor_dots(fields.x, high) + tensor_dots(fields.z, nextHigh);

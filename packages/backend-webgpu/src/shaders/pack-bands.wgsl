@@ -89,5 +89,5 @@ fn parametersAt(page: u32, head: u32, slot: u32, channel: u32) -> Parameters {
 
 fn storedCode(value: f32, parameters: Parameters) -> u32 {
   let edges = edgesOf();
-  return bandCode(value, bandOf(value, edges), parameters, edges) & 15u;
+  return placedCode(bandCode(value, bandOf(value, edges), parameters, edges) & 15u);
 }

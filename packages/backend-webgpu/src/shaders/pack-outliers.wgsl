@@ -1,4 +1,4 @@
-// The sparse bytes of outlier bands, docs/block-format.md 5: in the order of slots, chunks and channels. One workgroup: the
+// The sparse bytes of outlier bands, docs/block-format.md 5: in the order of slots, chunks and channels; or lines of them. One workgroup: the
 // new slots of one head of one page, one chunk to a lane. A head that overflows its room is named in `faults`.
 
 const CHUNK = 64u;
@@ -14,6 +14,7 @@ fn packOutliers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
   let head = group.y;
   let base = pack.page + head * tensor_headWords;
   let edges = edgesOf();
+  openLines(base, pack.slot, lane);
   let items = pack.count * CHUNKS;
   var end = 0u;
   if (pack.slot > 0u) {
@@ -46,6 +47,7 @@ fn packOutliers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
   if (lane == 0u && end > tensor_capacity) {
     atomicMin(&faults[0], job.entries * 65536u + head);
   }
+  closeLines(base, pack.slot + pack.count, lane);
 }
 
 // Bytes of one chunk of one slot, from byte `first` on.

@@ -2,7 +2,7 @@
  * Tiles of the kernel that packs in one pass (pack-tile.wgsl): which plans it is for, and how a workgroup shares a tile out.
  */
 import type { BlockLayout, QuantizedTensorScheme, TensorPlan } from '@lowbit-kv/core';
-import { type CodeOrder, wordsHoldSlots } from './code-order.js';
+import { type CodeOrder, elementsOfRuns, elementsOfWords, wordsHoldSlots } from './code-order.js';
 import type { Constants, Piece } from './compose.js';
 import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
 import { tilePackingPieces, transformsChannels } from './transform-steps.js';
@@ -39,10 +39,20 @@ export function tileShape(plan: TensorPlan, order: CodeOrder): TileShape | null 
 
 /** With so many lanes at most. */
 export function shapeOf(plan: TensorPlan, order: CodeOrder, lanes: number): TileShape | null {
+  const shape = sharedOut(plan, order, lanes);
+  if (shape === null || order === 'canonical') return shape;
+  const reduced = wordsHoldSlots(plan, order)
+    ? shape.rows * shape.patchSlots
+    : shape.columns * shape.patchQuads * 4;
+  return reduced % elementsOfRuns(plan.layout?.bits ?? 0) === 0 ? shape : null;
+}
+
+function sharedOut(plan: TensorPlan, order: CodeOrder, lanes: number): TileShape | null {
   const { scheme, layout } = plan;
   if (layout === null || scheme.bits === 16 || !isPlain(plan, scheme)) return null;
   const downwards = wordsHoldSlots(plan, order);
-  const { patchSlots, patchQuads } = patchOf(scheme.bits, downwards, layout.tokensPerGroup > 1);
+  const codes = codesOfWords(scheme.bits, order);
+  const { patchSlots, patchQuads } = patchOf(codes, downwards, layout.tokensPerGroup > 1);
   const columns = plan.headDim / (4 * patchQuads);
   if (!Number.isInteger(columns) || patchSlots * patchQuads > 2 * PATCH) return null;
   if (layout.tokensPerGroup === 1) {
@@ -75,16 +85,21 @@ function workgroupBytes(
   return 4 * (Math.max(parts, words) + slots) + (quantizer.mode === 'hybrid' ? 48 : 24) * entries;
 }
 
+/** Neighbours, along words, whose codes share no word with others. */
+function codesOfWords(bits: number, order: CodeOrder): number {
+  if (bits !== 3) return 32 / bits;
+  return order === 'reduction' ? elementsOfWords(bits) : 32;
+}
+
 /** Words of codes are whole in a patch. */
 function patchOf(
-  bits: number,
+  codes: number,
   downwards: boolean,
   alongTokens: boolean,
 ): { readonly patchSlots: number; readonly patchQuads: number } {
-  const codes = bits === 3 ? 32 : 32 / bits;
   if (downwards) return { patchSlots: Math.max(8, codes), patchQuads: 1 };
   const patchQuads = Math.max(2, codes / 4);
-  const quads = alongTokens || bits < 4 ? PATCH : SMALL_PATCH;
+  const quads = alongTokens || codes > 8 ? PATCH : SMALL_PATCH;
   return { patchSlots: Math.max(2, quads / patchQuads), patchQuads };
 }
 

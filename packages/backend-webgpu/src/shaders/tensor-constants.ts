@@ -36,7 +36,7 @@ export function tensorConstants(
   };
   if (layout !== null && scheme.bits !== 16) {
     Object.assign(constants, layoutConstants(plan, layout), parameterConstants(scheme, layout));
-    Object.assign(constants, outlierConstants(plan, layout, numbers));
+    Object.assign(constants, outlierConstants(plan, layout, numbers, order));
     if (order === 'reduction') Object.assign(constants, reductionConstants(plan, layout));
     Object.assign(constants, quantizerConstants(scheme), levelConstants(plan, numbers));
   }
@@ -83,6 +83,7 @@ function outlierConstants(
   { scheme }: TensorPlan,
   layout: BlockLayout,
   numbers: TensorNumbers,
+  order: CodeOrder,
 ): Record<string, Constant> {
   const { sparse, top, parametersShared, heads, headDim } = layout;
   if (top !== undefined) {
@@ -102,6 +103,7 @@ function outlierConstants(
     middleWord: (planes.middleMaximumWord ?? planes.middleMinimumWord) as number,
     middleStepWord: planes.middleStepWord ?? 0,
     midRise: scheme.quantizer.codes === 'midRise',
+    rises: order === 'reduction',
     sharedParameters: parametersShared,
     vectorSize: parametersShared ? heads * headDim : headDim,
     edgesWord: numbers.edges,

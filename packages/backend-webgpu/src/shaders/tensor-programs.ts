@@ -38,6 +38,8 @@ export interface RowPrograms {
   readonly outliers: Program | null;
 }
 
+const LINES: readonly Piece[] = ['code-places-reduction', 'pack-lines'];
+
 export function tensorPrograms(
   plan: TensorPlan,
   numbers: TensorNumbers,
@@ -124,7 +126,8 @@ function rowPrograms(
     composeShader(constants, ['job', 'numbers', 'parameters', 'pack', ...pieces]);
   const pack = packing('pack-words', ...codePieces(plan, scheme, order));
   const top = packing('pack-atomic', 'pack-top');
-  const outliers = packing('pack-atomic', 'bands', 'pack-outliers');
+  const lines = order === 'reduction' ? LINES : (['pack-no-lines'] as const);
+  const outliers = packing('pack-atomic', 'bands', 'pack-outliers', ...lines);
   return {
     gather: gatherProgram(plan, numbers, constants),
     parameters:
@@ -150,15 +153,10 @@ function codePieces(
     const text = codecText(codec, 'tensor_codec_', 'wordAt(index)');
     return ['group', 'pack-groups', 'pack-codec', text];
   }
-  if (scheme.outliers?.kind === 'bands') return ['bands', 'pack-bands', 'pack-canonical'];
-  return [
-    'pack-groups',
-    'pack-parameters',
-    ...(order === 'reduction'
-      ? (['code-places-reduction', 'pack-reduction'] as const)
-      : (['pack-canonical'] as const)),
-    ...quantizerPieces(scheme),
-  ];
+  const codes: readonly Piece[] =
+    order === 'reduction' ? ['code-places-reduction', 'pack-reduction'] : ['pack-canonical'];
+  if (scheme.outliers?.kind === 'bands') return ['bands', 'pack-bands', ...codes];
+  return ['pack-groups', 'pack-parameters', ...codes, ...quantizerPieces(scheme)];
 }
 
 function measureProgram(

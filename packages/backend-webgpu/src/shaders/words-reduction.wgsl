@@ -1,11 +1,12 @@
 // Code words of a patch in the order of the reduction, code-places-reduction.wgsl: four of the reduction by the fields of a byte.
+// Words that are spread come after those that they are spread over, and are of the same patch.
 
 // The reduction of a tile in words, and its other axis.
 const TILE_REDUCED = select(TILE_CHANNELS, TILE_SLOTS, tensor_reducesTokens) / 4u;
 const TILE_OTHERS = select(TILE_SLOTS, TILE_CHANNELS, tensor_reducesTokens);
 // Vectors of words of the other axis lie side by side.
 const TILE_NEIGHBOURS = TILE_OTHERS;
-const TILE_RUNS = TILE_REDUCED / tensor_fields;
+const TILE_RUNS = TILE_REDUCED * tensor_bits / 8u;
 
 fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32, firstChannel: u32, row: u32, column: u32, isWhole: bool) {
   for (var q = 0u; q < PATCH_QUADS; q += 1u) {
@@ -32,10 +33,10 @@ fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32,
           let number = select(channel, slot, tensor_reducesTokens);
           let other = select(slot, channel + w * tensor_fields, tensor_reducesTokens);
           if (isWhole) {
-            tile_shared[placeInTile(number / 4u, other)] = words[w];
+            putInTile(number, other, words[w]);
           } else {
             let offsets = select(vec2<u32>(firstChannel, firstSlot), vec2<u32>(firstSlot, firstChannel), tensor_reducesTokens);
-            putBits(page + reductionWord(offsets.x + number, offsets.y + other), words[w], masks[w]);
+            putReduced(page, offsets.x + number, offsets.y + other, words[w], masks[w]);
           }
         }
         words = array<u32, 4u>();
@@ -45,12 +46,21 @@ fn putCodes(values: ptr<function, Patch>, pack: Pack, page: u32, firstSlot: u32,
   }
 }
 
+fn putInTile(number: u32, other: u32, word: u32) {
+  if (isSpreadWord(number)) {
+    for (var part = 0u; part < 3u; part += 1u) {
+      tile_shared[placeInTile(number / 4u - 3u + part, other)] |= spreadBits(word, part);
+    }
+  } else {
+    tile_shared[placeInTile(number / 4u, other)] = word;
+  }
+}
+
 fn placeInTile(quad: u32, other: u32) -> u32 {
-  return quad / tensor_fields * WORD_STRIDE + other / 4u * 4u +
-    quad % tensor_fields * (4u / tensor_fields) + other % 4u / tensor_fields;
+  return reductionRun(quad) * WORD_STRIDE + other / 4u * 4u + reductionPart(quad, other);
 }
 
 fn wordOfTile(firstSlot: u32, firstChannel: u32, run: u32, neighbour: u32) -> u32 {
   let first = select(vec2<u32>(firstChannel, firstSlot), vec2<u32>(firstSlot, firstChannel), tensor_reducesTokens);
-  return (first.x / (4u * tensor_fields) + run) * tensor_otherCount + first.y + neighbour;
+  return (reductionRun(first.x / 4u) + run) * tensor_otherCount + first.y + neighbour;
 }

@@ -4,7 +4,7 @@
 import type { BlockLayout, PackWork, Span, TensorWork } from '@lowbit-kv/core';
 import type { Kernel } from '../device/pipelines.js';
 import { LONGEST_X, type Recorder } from '../device/recorder.js';
-import type { CodeOrder } from '../shaders/code-order.js';
+import { type CodeOrder, elementsOfWords, fieldsOfByte } from '../shaders/code-order.js';
 import type { TileShape } from '../shaders/pack-tile.js';
 import { packTiles } from './pack-tiles.js';
 import { spanPlace, statisticsHalf } from './span-words.js';
@@ -236,10 +236,10 @@ function wordsOfCodes(memory: TensorMemory, order: CodeOrder, slot: number, coun
   const { codes, bits, headDim } = memory.plan.layout as BlockLayout;
   const runs = (size: number) => Math.ceil((slot + count) / size) - Math.floor(slot / size);
   if (order === 'reduction') {
-    const fields = 8 / bits;
+    const [fields, elements] = [fieldsOfByte(bits), elementsOfWords(bits)];
     return memory.plan.tensor === 'value'
-      ? runs(4) * (headDim / fields)
-      : runs(fields) * (headDim / 4);
+      ? runs(elements) * (headDim / fields)
+      : runs(fields) * (headDim / elements);
   }
   return codes.rows === 'channels' ? headDim * runs(32 / bits) : (count * codes.rowBytes) / 4;
 }

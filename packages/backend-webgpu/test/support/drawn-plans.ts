@@ -26,6 +26,7 @@ import {
   withTypes,
 } from '@lowbit-kv/core/testing';
 import fc from 'fast-check';
+import { webgpuBackend } from '../../src/index.js';
 import { swiftShaderDevice } from './swiftshader.js';
 
 export interface DrawnCase {
@@ -93,24 +94,41 @@ const transform: fc.Arbitrary<Transform> = fc.oneof(
   ),
 );
 
+/** What attention may meet in integers. */
+const reducible: fc.Arbitrary<QuantizedTensorScheme> = fc
+  .tuple(
+    wide,
+    along,
+    fc.constantFrom(32, 64, 128),
+    fc.constantFrom('uniform', 'full', 'fullSigned', 'signmag'),
+  )
+  .map(([b, a, s, codes]) =>
+    codes === 'uniform' ? asymmetric(b, a, s) : symmetric(b, codes, a, s),
+  );
+
+const types = fc.option(fc.nat({ max: 1000 }), { freq: 1 });
+
+const tensorOf = (
+  quantized: fc.Arbitrary<QuantizedTensorScheme>,
+  typesOf: fc.Arbitrary<number | null>,
+): fc.Arbitrary<TensorScheme> =>
+  fc
+    .tuple(
+      quantized,
+      typesOf,
+      fc.array(transform, { maxLength: 2 }),
+      fc.integer({ min: 0, max: 20 }),
+      fc.integer({ min: 1, max: 2 }),
+    )
+    .map(([drawn, drawnTypes, transforms, recent, times]) => {
+      const typed = drawnTypes === null ? drawn : withTypes(drawn, drawnTypes);
+      const window = { recent, flush: drawn.window.flush * times };
+      return { ...typed, window, ...(transforms.length > 0 && { transforms }) };
+    });
+
 const tensor: fc.Arbitrary<TensorScheme> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ bits: 16 } as const) },
-  {
-    weight: 12,
-    arbitrary: fc
-      .tuple(
-        uniform,
-        fc.option(fc.nat({ max: 1000 }), { freq: 1 }),
-        fc.array(transform, { maxLength: 2 }),
-        fc.integer({ min: 0, max: 20 }),
-        fc.integer({ min: 1, max: 2 }),
-      )
-      .map(([drawn, types, transforms, recent, times]) => {
-        const typed = types === null ? drawn : withTypes(drawn, types);
-        const window = { recent, flush: drawn.window.flush * times };
-        return { ...typed, window, ...(transforms.length > 0 && { transforms }) };
-      }),
-  },
+  { weight: 12, arbitrary: tensorOf(uniform, types) },
 );
 
 const history = fc
@@ -120,30 +138,52 @@ const history = fc
   })
   .map((steps) => [70, ...steps]);
 
-const drawn = fc.record({
-  key: tensor,
-  value: tensor,
+const rest = {
   sinks: fc.integer({ min: 0, max: 6 }),
   heads: fc.constantFrom(1, 2, 3),
-  keyHeadDim: fc.constantFrom(32, 64, 128),
-  valueHeadDim: fc.constantFrom(32, 64),
   seed: fc.nat({ max: 1 << 20 }),
   history,
-});
+};
+
+const drawn = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      key: tensor,
+      value: tensor,
+      keyHeadDim: fc.constantFrom(32, 64, 128),
+      valueHeadDim: fc.constantFrom(32, 64),
+      blockTokens: fc.constant(64),
+      ...rest,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      key: tensorOf(reducible, fc.constant(null)),
+      value: tensorOf(reducible, fc.constant(null)),
+      keyHeadDim: fc.constant(128),
+      valueHeadDim: fc.constant(128),
+      blockTokens: fc.constant(128),
+      ...rest,
+    }),
+  },
+);
 
 /** Only plans that `createPlan` accepts and that pack something. */
 export function drawnCases(backend: Pick<Backend, 'supports'>): fc.Arbitrary<DrawnCase> {
   return drawn
-    .map(({ key, value, sinks, heads, keyHeadDim, valueHeadDim, ...rest }): DrawnCase | null => {
+    .map(({ key, value, sinks, heads, blockTokens, ...others }): DrawnCase | null => {
+      const { keyHeadDim, valueHeadDim, ...run } = others;
       const geometry = { layers: 1, queryHeads: heads, kvHeads: heads, keyHeadDim, valueHeadDim };
       const scheme = inlineScheme({ key, value, sinks });
       try {
         const calibration = inlineCalibration(scheme, geometry);
         const plan = createPlan(scheme, geometry, {
-          blockTokens: 64,
+          blockTokens,
           ...(calibration === undefined ? {} : { calibration }),
         });
-        return { plan, ...rest };
+        return { plan, ...run };
       } catch (error) {
         // A combination that no scheme may have.
         if (LowbitKvError.is(error)) return null;
@@ -198,6 +238,14 @@ function rowsOf(seed: number, shape: readonly number[]): HostTensor {
 
 export async function packingDevice(): Promise<GPUDevice> {
   return withoutAttention(await swiftShaderDevice());
+}
+
+/** Keeps codes in the order of integer attention where a plan has one. */
+export function packingBackend(device: GPUDevice): Backend {
+  return webgpuBackend({
+    device,
+    wgslLanguageFeatures: new Set(['packed_4x8_integer_dot_product']),
+  });
 }
 
 /** A device whose kernels of attention are never made: what is only packed needs none, and they take longest. */

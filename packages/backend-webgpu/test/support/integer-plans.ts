@@ -2,7 +2,7 @@
  * Plans whose attention meets codes in integers, and a program that runs one of them against the reference: several splits,
  * ragged sequences, queries of one and of many tokens, a cut.
  */
-import { createPlan, type Plan } from '@lowbit-kv/core';
+import { createPlan, type Plan, type QuantizedTensorScheme } from '@lowbit-kv/core';
 import { createTwin } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
@@ -12,9 +12,15 @@ import {
   symmetric,
 } from '@lowbit-kv/core/testing';
 import { type WebGpuBackendOptions, webgpuBackend } from '../../src/index.js';
+import { BANDS, bandPlan } from './band-plans.js';
 import { FAST_ATTENTION, INTEGER_ATTENTION } from './tolerances.js';
 
 const window = { recent: 8, flush: 4 };
+
+const turned = (tensor: QuantizedTensorScheme): QuantizedTensorScheme => ({
+  ...tensor,
+  transforms: [{ kind: 'hadamard', seed: 7 }],
+});
 
 const PARTS = {
   outer: {
@@ -31,21 +37,39 @@ const PARTS = {
     key: asymmetric(4, 'tokens', 128),
     value: asymmetric(4, 'channels', 128, window),
   },
+  'inner, 3 bit': {
+    key: symmetric(3, 'full', 'channels', 32, window),
+    value: symmetric(3, 'signmag', 'tokens', 32),
+  },
+  // Packed through rows of f32.
+  'outer, 3 bit': {
+    key: turned(asymmetric(3, 'tokens', 64)),
+    value: turned(asymmetric(3, 'channels', 32, window)),
+    sinks: 3,
+  },
+  'sliding, 3 bit and more': {
+    key: symmetric(3, 'fullSigned', 'tokens', 32),
+    value: asymmetric(4, 'tokens', 64),
+  },
+  bands: BANDS,
 } satisfies Record<string, SchemeParts>;
 
 export type IntegerPlan = keyof typeof PARTS;
 
 export const INTEGER_PLANS = Object.keys(PARTS) as IntegerPlan[];
 
+const isSliding = (name: IntegerPlan) => name.startsWith('sliding');
+
 /** Three query heads on each of two kv heads: rows of a workgroup are not all known. */
 export function integerPlan(name: IntegerPlan): Plan {
+  if (name === 'bands') return bandPlan('usual');
   const geometry = {
     layers: 1,
     queryHeads: 6,
     kvHeads: 2,
     keyHeadDim: 128,
     valueHeadDim: 128,
-    ...(name === 'sliding' && { slidingWindow: { size: 150, sinks: 4 } }),
+    ...(isSliding(name) && { slidingWindow: { size: 150, sinks: 4 } }),
   };
   // Short windows have shorter blocks unless told otherwise.
   return createPlan(inlineScheme(PARTS[name]), geometry, { blockTokens: 128 });
@@ -74,7 +98,7 @@ export async function runIntegerPlan(
     ]);
     await twin.step([{ pair: long, tokens: 1 }]);
     let blocks = await twin.compareBlocks(long);
-    if (name !== 'sliding') {
+    if (!isSliding(name)) {
       twin.truncate(long, 135);
       await twin.step([{ pair: long, tokens: 3 }]);
       blocks += await twin.compareBlocks(long);

@@ -4,12 +4,14 @@
 import { createPlan, type Plan, type QuantizedTensorScheme } from '@lowbit-kv/core';
 import {
   asymmetric,
+  bands,
   channelScaled,
   hybrid,
   inlineScheme,
   type SchemeParts,
   symmetric,
 } from '@lowbit-kv/core/testing';
+import { bandCalibration } from './band-plans.js';
 
 const f16 = { bits: 16 } as const;
 const recent = { recent: 128, flush: 1 };
@@ -34,9 +36,9 @@ const PARTS: Readonly<Record<string, SchemeParts>> = {
     key: asymmetric(4, 'channels', 128),
     value: asymmetric(4, 'channels', 128),
   },
-  'scaled symmetric keys along channels, values along tokens, 4 bit': {
-    key: channelScaled(symmetric(4, 'fullSigned', 'channels', 32), 128),
-    value: symmetric(4, 'fullSigned', 'tokens', 32),
+  'scaled symmetric keys along channels, values along tokens, 3 bit': {
+    key: channelScaled(symmetric(3, 'fullSigned', 'channels', 32), 128),
+    value: symmetric(3, 'fullSigned', 'tokens', 32),
     sinks: 32,
   },
   'scaled symmetric keys along channels, hybrid values along tokens, 3 and 2 bit': {
@@ -48,6 +50,7 @@ const PARTS: Readonly<Record<string, SchemeParts>> = {
     key: turned(asymmetric(4, 'channels', 128)),
     value: turned(asymmetric(4, 'channels', 128)),
   },
+  'outlier bands': { key: bands('midRise', 'head', 24), value: bands('midRise', 'head', 24) },
   'f16 rows': { key: f16, value: f16 },
 };
 
@@ -59,8 +62,9 @@ export function mainPlans(): { readonly name: string; readonly plan: Plan }[] {
     keyHeadDim: 128,
     valueHeadDim: 128,
   };
-  return Object.entries(PARTS).map(([name, parts]) => ({
-    name,
-    plan: createPlan(inlineScheme(parts), geometry),
-  }));
+  return Object.entries(PARTS).map(([name, parts]) => {
+    const scheme = inlineScheme(parts);
+    const calibration = bandCalibration(scheme, geometry, 'usual');
+    return { name, plan: createPlan(scheme, geometry, { ...(calibration && { calibration }) }) };
+  });
 }

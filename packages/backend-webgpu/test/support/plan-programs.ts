@@ -31,6 +31,7 @@ export function layerPrograms(layer: LayerPlan, options: ShaderOptions): NamedPr
       programs.push([`${tensor} gather`, rows.gather]);
       if (rows.parameters !== null) programs.push([`${tensor} parameters`, rows.parameters]);
       programs.push([`${tensor} codes`, rows.codes]);
+      if (rows.outliers !== null) programs.push([`${tensor} outliers`, rows.outliers]);
     }
     for (const [i, { gather, measure }] of pack.statistics.entries()) {
       programs.push([`${tensor} gather ${i}`, gather], [`${tensor} measure ${i}`, measure]);

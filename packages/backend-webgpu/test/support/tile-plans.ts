@@ -66,7 +66,7 @@ const CASES = {
     value: symmetric(8, 'fullSigned', 'tokens', 64),
   },
   '3 bit along channels and tokens': {
-    key: symmetric(3, 'signmag', 'channels', 32, seven),
+    key: symmetric(3, 'signmag', 'channels', 32, ragged),
     value: asymmetric(3, 'tokens', 32),
   },
   '3 bit the other way': {

@@ -77,7 +77,7 @@ function checkSupport(backend: Backend, plans: readonly ContractPlan[]): void {
   ensure(executed > 0, `the backend refuses all ${plans.length} plans of the contract`);
 }
 
-/** Long and short sequences, many-token, one-token and empty steps, a fork, a cut. */
+/** Long and short sequences, many-token, one-token and empty steps, a fork, a cut and a reordering. */
 async function mixedProgram(twin: Twin): Promise<void> {
   const [a, b] = [twin.createPair(), twin.createPair()];
   await twin.attend([a, b], [1, 1]);
@@ -100,9 +100,8 @@ async function mixedProgram(twin: Twin): Promise<void> {
   // A sliding window has evicted what a cut would make visible again.
   if (!sliding) twin.truncate(a, 75);
   await twin.attend([a, fork, b], sliding ? [1, 0, 1] : [3, 1, 2]);
-  await twin.grow(a, 31);
   await twin.step([
-    { pair: a, tokens: 9 },
+    { pair: a, tokens: 40 },
     { pair: b, tokens: 3 },
   ]);
   await twin.step([{ pair: a, tokens: 1 }]);
