@@ -23,6 +23,8 @@ export default defineConfig({
     ...(reportFile && { reporters: ['default', ['json', { outputFile: reportFile }]] }),
     // One less by default: half the machine where there are two cores.
     maxWorkers: availableParallelism(),
+    // Files of a project share the modules of a worker: importing them again for each takes as long as many tests.
+    isolate: false,
     // Property tests share two cores in CI.
     testTimeout: 30_000,
     coverage: { include: ['packages/*/src/**/*.ts'] },

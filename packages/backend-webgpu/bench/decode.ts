@@ -1,6 +1,7 @@
 /**
  * Times attention of one decode step over packed pages on the GPU of this machine: kernel time between timestamps of a
- * warm pass. Run: node decode.mjs (bundled), needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
+ * warm pass. Run: node decode.mjs (bundled) [--short] [--shapes=8x131072,...] [--plan=...] [--workgroups=2048]
+ * [--no-robustness] [--no-subgroups], needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
  */
 import {
   type BlockLayout,
@@ -19,6 +20,7 @@ import { type AttendContext, dispatchRound, placeRound } from '../src/store/atte
 import { toReduction } from '../src/store/page-order.js';
 import { TensorMemory } from '../src/store/tensor-memory.js';
 import { openDevice } from './device.js';
+import { timeWarm } from './stopwatch.js';
 
 const KV_HEADS = 8;
 const QUERY_HEADS = 32;
@@ -87,18 +89,18 @@ const { device, languageFeatures } = await openDevice(
 device.addEventListener('uncapturederror', (event) =>
   console.log(`GPU error: ${event.error.message.slice(0, 2000)}`),
 );
-const subgroups = device.features.has('subgroups') && !process.argv.includes('--no-subgroups');
-const shapes = process.argv.includes('--short')
-  ? [[8, 131072]]
-  : [
-      [8, 131072],
-      [1, 131072],
-      [1, 8192],
-    ];
-const workgroups = Number(
-  process.argv.find((argument) => argument.startsWith('--workgroups='))?.slice(13) ?? 2048,
-);
-const only = process.argv.find((argument) => argument.startsWith('--plan='))?.slice(7);
+const { subgroupMinSize, subgroupMaxSize } = device.adapterInfo;
+const subgroups =
+  device.features.has('subgroups') &&
+  subgroupMinSize === 32 &&
+  subgroupMaxSize === 32 &&
+  !process.argv.includes('--no-subgroups');
+const option = (name: string) =>
+  process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
+const usual = process.argv.includes('--short') ? '8x131072' : '8x131072,1x131072,1x8192';
+const shapes = (option('shapes') ?? usual).split(',').map((shape) => shape.split('x').map(Number));
+const workgroups = Number(option('workgroups') ?? 2048);
+const only = option('plan');
 
 for (const [batch, tokens] of shapes as [number, number][]) {
   for (const [name, key, value] of PLANS) {
@@ -218,7 +220,7 @@ async function time(
   const queries = new Float32Array(batch * QUERY_HEADS * DIM).map(
     (_, i) => Math.sin(i * 12.9898) * 1.2,
   );
-  const buffer = (size: number, usage = 0x8c) => device.createBuffer({ size, usage });
+  const buffer = (size: number) => device.createBuffer({ size, usage: 0x8c });
   const queryBuffer = buffer(queries.byteLength);
   device.queue.writeBuffer(queryBuffer, 0, queries);
   const output = buffer(queries.byteLength);
@@ -261,37 +263,17 @@ async function time(
     queries: 1,
     length: tokens,
   }));
-  const times: number[] = [];
-  const querySet = device.createQuerySet({ type: 'timestamp', count: 2 });
-  const resolve = buffer(16, 0x204);
-  for (let repeat = 0; repeat < 5; repeat++) {
-    recorder.submit();
+  const large = batch * tokens > 500000;
+  const passes = { warm: large ? 60 : 200, timed: large ? 15 : 60, repeats: 5 };
+  const us = await timeWarm({ device, recorder }, passes, (count) => {
     const placed = placeRound(context, round);
-    const warm = batch * tokens > 500000 ? 60 : 200;
-    const timed = batch * tokens > 500000 ? 15 : 60;
-    for (let i = 0; i < warm; i++) dispatchRound(context, placed);
-    recorder.timedPass(querySet, 0);
-    for (let i = 0; i < timed; i++) dispatchRound(context, placed);
-    recorder.submit();
-    const encoder = device.createCommandEncoder();
-    encoder.resolveQuerySet(querySet, 0, 2, resolve, 0);
-    const staging = device.createBuffer({ size: 16, usage: 9 });
-    encoder.copyBufferToBuffer(resolve, 0, staging, 0, 16);
-    device.queue.submit([encoder.finish()]);
-    await staging.mapAsync(1);
-    const [begin, end] = new BigUint64Array(staging.getMappedRange()) as unknown as [
-      bigint,
-      bigint,
-    ];
-    times.push(Number(end - begin) / 1000 / timed);
-    staging.destroy();
-  }
-  for (const used of [context.inputs.buffer, queryBuffer, output, logSumExp, resolve])
-    used.destroy();
+    for (let i = 0; i < count; i++) dispatchRound(context, placed);
+  });
+  for (const used of [context.inputs.buffer, queryBuffer, output, logSumExp]) used.destroy();
   context.prepared.dispose();
   context.partials.dispose();
   recorder.dispose();
-  return times.sort((a, b) => a - b)[2] as number;
+  return us;
 }
 
 function shuffled(count: number): number[] {

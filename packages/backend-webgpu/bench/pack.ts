@@ -24,6 +24,7 @@ import { importKernels } from '../src/store/kernels.js';
 import { packTiles } from '../src/store/pack-tiles.js';
 import { TensorMemory } from '../src/store/tensor-memory.js';
 import { openDevice } from './device.js';
+import { timeWarm } from './stopwatch.js';
 
 const HEADS = 8;
 const DIM = 128;
@@ -326,40 +327,21 @@ fn copyAll(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_in
 
 /** Median microseconds of one call. `after` runs when what was recorded is submitted. */
 async function time(work: () => void, after: () => void = () => undefined): Promise<number> {
-  const [hot, warm, counted, repeats] = timed ? [700, 5, 10, 3] : [0, 1, 1, 1];
-  const times: number[] = [];
-  for (let repeat = 0; repeat < repeats; repeat++) {
+  if (!timed) {
+    work();
     recorder.submit();
-    for (let i = 0; i < hot; i++) heater.copy();
-    for (let i = 0; i < warm; i++) work();
-    let us = 0;
-    if (timed) {
-      const querySet = device.createQuerySet({ type: 'timestamp', count: 2 });
-      const resolve = device.createBuffer({ size: 16, usage: 0x204 });
-      recorder.timedPass(querySet, 0);
-      for (let i = 0; i < counted; i++) work();
-      recorder.submit();
-      const encoder = device.createCommandEncoder();
-      encoder.resolveQuerySet(querySet, 0, 2, resolve, 0);
-      const staging = device.createBuffer({ size: 16, usage: 9 });
-      encoder.copyBufferToBuffer(resolve, 0, staging, 0, 16);
-      device.queue.submit([encoder.finish()]);
-      await staging.mapAsync(1);
-      const [begin, end] = new BigUint64Array(staging.getMappedRange()) as unknown as [
-        bigint,
-        bigint,
-      ];
-      us = Number(end - begin) / 1000 / counted;
-      for (const buffer of [staging, resolve]) buffer.destroy();
-      querySet.destroy();
-    } else {
-      recorder.submit();
-      await device.queue.onSubmittedWorkDone();
-    }
+    await device.queue.onSubmittedWorkDone();
     after();
-    times.push(us);
+    return 0;
   }
-  return times.sort((a, b) => a - b)[times.length >> 1] as number;
+  const heat = () => repeat(700, heater.copy);
+  return timeWarm({ device, recorder }, { warm: 5, timed: 10, repeats: 3, heat, after }, (passes) =>
+    repeat(passes, work),
+  );
+}
+
+function repeat(times: number, work: () => void): void {
+  for (let i = 0; i < times; i++) work();
 }
 
 function figures(us: number, bytes: number): string {

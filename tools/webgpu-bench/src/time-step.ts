@@ -2,12 +2,12 @@
  * Times one decode step over a filled cache, recorded into an encoder of its own. Warm passes come before it in the same
  * submission, as the clocks of a GPU fall between short bursts.
  */
-import { gpuTensor, type Recording, type WebGpuBackend } from '@lowbit-kv/backend-webgpu';
+import { gpuTensor, type WebGpuBackend } from '@lowbit-kv/backend-webgpu';
+import { median, Stopwatch, timed } from '../../../packages/backend-webgpu/bench/stopwatch.js';
 import { drawnQueries } from './drawn-data.js';
 import type { DataSource, FilledCache } from './filled-cache.js';
 import { HEAD_DIM } from './plans.js';
 import { createRandom } from './random.js';
-import { Stopwatch } from './stopwatch.js';
 
 export interface StepTimes {
   /** Kernel time of attention over one layer, median of the samples, microseconds. */
@@ -49,13 +49,14 @@ export async function timeStep(
     into: { output: gpuTensor(outputBuffer, { type: 'f32', shape }) },
   };
   const stopwatch = new Stopwatch(device, samples + 3);
+  const target = { device, recorder: backend };
   const step = cache.step(sequences.map((sequence) => ({ sequence, tokens: 1 })));
   try {
     // Makes bind groups and buffers, and says how many passes warm the clocks.
     const attendCommitted = (times: number) => {
       for (let i = 0; i < times; i++) cache.attend(i % layers, query, sequences, options);
     };
-    const cold = await timed(backend, stopwatch, (record, note) => {
+    const cold = await timed(target, stopwatch, (record, note) => {
       record(() => attendCommitted(layers));
       note();
       record(() => attendCommitted(layers));
@@ -68,7 +69,7 @@ export async function timeStep(
     const random = createRandom(31);
     let attended = 0;
     let recording = 0;
-    const [append, ...attends] = await timed(backend, stopwatch, (record, note) => {
+    const [append, ...attends] = await timed(target, stopwatch, (record, note) => {
       record(() => attendCommitted(warm));
       note();
       record(() => {
@@ -99,25 +100,4 @@ export async function timeStep(
     queryBuffer.destroy();
     outputBuffer.destroy();
   }
-}
-
-/** Records, submits, and gives the times between the notes. */
-async function timed(
-  backend: WebGpuBackend,
-  stopwatch: Stopwatch,
-  work: (record: (work: () => void) => void, note: () => void) => void,
-): Promise<number[]> {
-  const encoder = backend.device.createCommandEncoder();
-  const recordings: Recording[] = [];
-  work(
-    (part) => recordings.push(backend.record(encoder, part)),
-    () => stopwatch.note(encoder),
-  );
-  const times = stopwatch.submit(encoder);
-  for (const recording of recordings) recording.submitted();
-  return times;
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 }

@@ -232,18 +232,6 @@ export class Recorder {
       if (key.split(',').some((part) => part.split('+')[0] === id)) this.#bindGroups.delete(key);
   }
 
-  /** Opens a pass that writes the time of its begin and end to two queries. */
-  timedPass(querySet: GPUQuerySet, first: number): void {
-    this.#endPass();
-    this.#pass = this.#openEncoder().beginComputePass({
-      timestampWrites: {
-        querySet,
-        beginningOfPassWriteIndex: first,
-        endOfPassWriteIndex: first + 1,
-      },
-    });
-  }
-
   dispose(): void {
     this.#encoder = null;
     this.#pass = null;
