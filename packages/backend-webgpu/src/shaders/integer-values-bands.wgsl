@@ -17,7 +17,7 @@ fn storeValueParts(rows: Rows, group: u32, lane: u32) -> Pair {
   return Pair(step, step * integerSums(integers));
 }
 
-fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32, inPages: bool) -> Rows {
   holdWeights(lane, shares);
   // A slot that holds no token of the tile may hold anything.
   let scales = select(
