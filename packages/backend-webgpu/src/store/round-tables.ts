@@ -7,6 +7,8 @@ import { SEGMENT_WORDS, type Segments, SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const SHORTEST_SPLIT = 128;
+/** Tokens of pages that take as long as one outside of them. */
+const REST_COST = 16;
 /** Splits of a sequence that cost less to merge than they win. */
 const CHEAP_SPLITS = 128;
 /** Of partial results, about. */
@@ -30,7 +32,7 @@ export function roundTables(context: AttendContext, round: readonly QueryBlock[]
   const { queryHeads } = plan.geometry;
   const placed = placeSegments(context, round);
   const split = splitTokens(context, round);
-  const restSplit = kernels.pagesApart ? restTokens(context, round, placed) : split;
+  const restSplit = kernels.pagesApart ? restTokens(context, round, placed, split) : split;
   const halfOf = (memory: TensorMemory, page: number) =>
     page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
   const sequences: number[] = [];
@@ -92,11 +94,15 @@ function placeSegments(
   return placed;
 }
 
-/** Tokens outside of pages in a split: they take long, so that all workgroups share them. */
+/**
+ * Tokens outside of pages in a split of those: few, as they take long, but no more splits than there are workgroups. Short steps
+ * have workgroups to spare: every segment has one.
+ */
 function restTokens(
   { plan, kernels, workgroups }: AttendContext,
   round: readonly QueryBlock[],
   placed: ReadonlyMap<AttendSequence, PlacedSegments>,
+  split: number,
 ): number {
   const { queryHeads, kvHeads } = plan.geometry;
   let tokens = 0;
@@ -104,7 +110,8 @@ function restTokens(
     const rowBlocks = Math.ceil((queries * (queryHeads / kvHeads)) / kernels.rows);
     tokens += (placed.get(sequence) as PlacedSegments).own.restTokens * kvHeads * rowBlocks;
   }
-  return Math.ceil(tokens / workgroups);
+  const wanted = split > SHORTEST_SPLIT ? split / REST_COST : 1;
+  return Math.max(wanted, tokens / workgroups);
 }
 
 /** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
