@@ -134,7 +134,8 @@ function fill(memory: TensorMemory, pages: number): void {
   const { plan } = memory;
   const layout = plan.layout;
   if (layout === null) throw new Error('packed tensors only');
-  const chunk = 64;
+  // Outliers take long to draw.
+  const chunk = layout.sparse === null ? 64 : 16;
   const bytes = new Uint8Array(chunk * layout.pageBytes);
   let seed = 1;
   const words = new Uint32Array(bytes.buffer);

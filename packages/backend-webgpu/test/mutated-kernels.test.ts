@@ -14,8 +14,8 @@ interface Fault extends SwitchedFault {
 const FAULTS: Readonly<Record<string, Fault>> = {
   'zero output': {
     kernel: 'merge',
-    from: 'select(0.0, value / sum, seen)',
-    to: 'select(0.0, value / sum, seen) * 0.0',
+    from: 'select(0.0, value / sums.x, seen)',
+    to: 'select(0.0, value / sums.x, seen) * 0.0',
     check: 'plan: nothing packed',
     message: /output: nmse 1 /,
   },

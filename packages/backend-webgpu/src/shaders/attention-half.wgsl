@@ -166,7 +166,7 @@ fn writePartial(at: u32, maximum: f32, sum: f32, lane: u32, a: f32, b: f32, c: f
     partials[at + 2u] = 0.0;
   }
   if (lane < value_headDim / CHUNK) {
-    let first = at + 3u + lane * CHUNK;
+    let first = at + 4u + lane * CHUNK;
     partials[first] = a;
     partials[first + 1u] = b;
     partials[first + 2u] = c;

@@ -25,6 +25,8 @@ export interface AttentionPrograms {
   /** f32 words of one query in the query buffer. */
   readonly queryWords: number;
   readonly partialWords: number;
+  /** Whether a workgroup meets packed tokens in the same slots of both tensors, or only others. */
+  readonly pagesApart: boolean;
   /** Set where few long splits are better than many that are merged: with fewer workgroups a large device idles. */
   readonly fewestWorkgroups?: number;
 }
@@ -55,7 +57,8 @@ export function attentionPrograms(
   const keyTransforms = queryTransforms(key);
   const valueTransforms = transformsOf(value);
   const queryWords = queryWordsOf(key);
-  const partialWords = 3 + value.headDim * (valueTransforms.length === 0 ? 1 : 2);
+  const plainWords = 4 * Math.ceil(value.headDim / 4);
+  const partialWords = 4 + plainWords * (valueTransforms.length === 0 ? 1 : 2);
   const constants: Constants = {
     ...tensorConstants(key, numbers.key, order, 'key_'),
     ...tensorConstants(value, numbers.value, order, 'value_'),
@@ -63,6 +66,7 @@ export function attentionPrograms(
     ROWS,
     QUERY_WORDS: queryWords,
     PARTIAL_WORDS: partialWords,
+    PARTIAL_PACKED: 4 + plainWords,
     QUERY_HEADS: geometry.queryHeads,
     GROUP_HEADS: groupHeads,
     KV_HEADS: geometry.kvHeads,
@@ -81,22 +85,22 @@ export function attentionPrograms(
   };
   const compose = (channels: number, pieces: readonly Piece[]) =>
     composeShader({ ...constants, ROW_CHANNELS: channels }, ['job', 'numbers', ...pieces]);
-  const attend =
-    order === 'reduction'
-      ? integerAttention(layer, constants, options)
-      : staysHalf(layer)
-        ? halfAttention(layer, constants, options)
-        : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
-            'job',
-            'numbers',
-            'parameters',
-            'attention-work',
-            'attention',
-            ...stagedPieces(layer),
-            ...logitPieces(layer, numbers.key),
-            ...elementPieces(key),
-            ...elementPieces(value),
-          ]);
+  const isInteger = order === 'reduction';
+  const attend = isInteger
+    ? integerAttention(layer, constants, options)
+    : staysHalf(layer)
+      ? halfAttention(layer, constants, options)
+      : composeShader({ ...constants, ROW_CHANNELS: key.headDim, ...stagedConstants(layer) }, [
+          'job',
+          'numbers',
+          'parameters',
+          'attention-work',
+          'attention',
+          ...stagedPieces(layer),
+          ...logitPieces(layer, numbers.key),
+          ...elementPieces(key),
+          ...elementPieces(value),
+        ]);
   return {
     query: program(
       'prepareQuery',
@@ -112,8 +116,9 @@ export function attentionPrograms(
     rows: ROWS,
     queryWords,
     partialWords,
+    pagesApart: isInteger,
+    ...(isInteger && { fewestWorkgroups: INTEGER_WORKGROUPS }),
     ...(staysHalf(layer) && { fewestWorkgroups: HALF_WORKGROUPS }),
-    ...(order === 'reduction' && { fewestWorkgroups: INTEGER_WORKGROUPS }),
   };
 }
 

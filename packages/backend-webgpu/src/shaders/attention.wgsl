@@ -100,9 +100,9 @@ fn attend(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     for (var c = 0u; c < CHANNELS; c += 1u) {
       let channel = c * ATTENTION_SIZE + lane;
       if (channel < value_headDim) {
-        partials[at + 3u + channel] = plain[c][i];
+        partials[at + 4u + channel] = plain[c][i];
         if (VALUE_TRANSFORMED) {
-          partials[at + 3u + value_headDim + channel] = packed[c][i];
+          partials[at + PARTIAL_PACKED + channel] = packed[c][i];
         }
       }
     }

@@ -8,16 +8,12 @@ import { BAND_SETS, bandConstants, bandPieces, tensorBandPieces } from './intege
 import { functionText } from './programs.js';
 import type { ShaderOptions } from './shader-options.js';
 
-/** Workgroup memory of one processor on the GPUs that this was measured on, and workgroups of it that are worth having. */
+/** Workgroup memory of one processor on the GPUs that this was measured on. */
 const PROCESSOR_BYTES = 49152;
-const PROCESSOR_WORKGROUPS = 16;
 /** Vectors of a set of parts: one for each lane, and one more. */
 const SET_VECTORS = 33;
 /** Sets that a query as f32 takes. */
 const QUERY_SETS = 4;
-/** Vectors of words that are loaded at once; more is more text to compile. */
-const BATCH = 4;
-const SMALL_BATCH = 2;
 /** Tokens of a page. */
 const PAGE_TOKENS = 128;
 
@@ -30,6 +26,20 @@ const FIELDS: Readonly<Record<number, ShaderPart>> = {
   4: 'integer-fields-4',
   8: 'integer-fields-8',
 };
+
+/** How the words of a page are met. */
+interface Style {
+  /** Without a loop. */
+  readonly unrolled: boolean;
+  /** Vectors of words that are loaded at once; more is more text to compile. */
+  readonly batch: number;
+  /** Workgroups of a processor that memory leaves room for: as many as have registers. */
+  readonly workgroups: number;
+}
+
+/** Of a loop that is no style of its own. */
+const ROLLED_BATCH = 2;
+const PLAIN_STYLE: Style = { unrolled: false, batch: 2, workgroups: 16 };
 
 interface Shape {
   readonly PARTS: number;
@@ -53,19 +63,18 @@ export function integerAttention(
     VALUE_GROUPS: PAGE_TOKENS / (value.layout?.tokensPerGroup ?? 1),
   };
   const [outerKeys, innerValues] = [isAlongTokens(key), isAlongTokens(value)];
-  const unrolled = subgroupsOf32 && unrolls(shape, key, value);
-  const most = subgroupsOf32 ? BATCH : SMALL_BATCH;
+  const style = subgroupsOf32 ? styleOf(shape, key, value) : PLAIN_STYLE;
   const hasBands = hasLines(key) || hasLines(value);
-  const places = memory(shape, outerKeys, innerValues, hasBands ? BAND_SETS : 0);
+  const places = memory(shape, outerKeys, innerValues, hasBands ? BAND_SETS : 0, style);
   const keyPieces = (): Piece[] => [
     ...(outerKeys
       ? (['integer-keys-outer'] as const)
       : (['integer-query-once', 'integer-keys-inner'] as const)),
-    { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, unrolled, most) },
+    { text: runText(key, outerKeys ? null : shape.KEY_GROUPS, style) },
   ];
   const valuePieces = (): Piece[] => [
     innerValues ? 'integer-values-inner' : 'integer-values-outer',
-    { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, unrolled, most) },
+    { text: runText(value, innerValues ? shape.VALUE_GROUPS : null, style) },
   ];
   return composeShader(
     {
@@ -78,6 +87,8 @@ export function integerAttention(
       'job',
       'attention-work',
       'attention-integer',
+      'integer-pages',
+      'integer-rest',
       'integer-parts',
       subgroupsOf32 ? 'lanes-subgroup' : 'lanes-workgroup',
       subgroupsOf32 ? 'raise-subgroup' : 'raise-workgroup',
@@ -86,8 +97,8 @@ export function integerAttention(
       { part: fieldsPart(value), prefix: 'value_' },
       { part: 'integer-codes', prefix: 'value_' },
       ...bandPieces(key, value),
-      ...(hasLines(key) ? tensorBandPieces(key, most) : keyPieces()),
-      ...(hasLines(value) ? tensorBandPieces(value, most) : valuePieces()),
+      ...(hasLines(key) ? tensorBandPieces(key, style.batch) : keyPieces()),
+      ...(hasLines(value) ? tensorBandPieces(value, style.batch) : valuePieces()),
     ],
     subgroupsOf32 ? ['subgroups'] : [],
     // Whole subgroups take a branch that a vote of theirs decides, which WGSL does not see.
@@ -109,7 +120,13 @@ function fieldsPart({ layout }: TensorPlan): ShaderPart {
  * Parts of keys along channels stay; everything else takes turns. What is not needed is filled up to where a processor still
  * holds as many workgroups as have registers: drivers give each fewer when more would fit. `bandSets`: what outlier bands need.
  */
-function memory(shape: Shape, outerKeys: boolean, innerValues: boolean, bandSets: number) {
+function memory(
+  shape: Shape,
+  outerKeys: boolean,
+  innerValues: boolean,
+  bandSets: number,
+  { workgroups }: Style,
+) {
   const spareSet = outerKeys ? 0 : shape.PARTS * shape.KEY_SETS;
   const sets = shape.PARTS * Math.max(outerKeys ? shape.KEY_SETS : 0, shape.VALUE_SETS);
   const needed = SET_VECTORS * (spareSet + Math.max(QUERY_SETS, sets, bandSets));
@@ -118,89 +135,53 @@ function memory(shape: Shape, outerKeys: boolean, innerValues: boolean, bandSets
     2 +
     (outerKeys ? 1 + 2 * shape.KEY_SETS : 1 + shape.KEY_GROUPS) +
     (innerValues ? shape.VALUE_GROUPS : 1);
-  const filled = PROCESSOR_BYTES / PROCESSOR_WORKGROUPS / 16 - others;
+  const filled = PROCESSOR_BYTES / workgroups / 16 - others;
   return {
     key_firstSet: 0,
     value_firstSet: spareSet,
     SPARE_SET: spareSet,
-    PART_VECTORS: Math.max(needed, filled),
+    PART_VECTORS: Math.max(needed, Math.floor(filled)),
   };
 }
 
 /**
- * Straight code lets drivers load ahead, and takes more registers: too many with two parts of wide codes, unless several sets
- * leave room for few workgroups anyway. Measured, see benchmarks/results.
+ * What was fastest on the GPU of benchmarks/results: straight code lets drivers load ahead, but takes more registers, and
+ * all of it has to be fetched.
  */
-function unrolls(
+function styleOf(
   { PARTS, KEY_SETS, VALUE_SETS }: Shape,
   key: TensorPlan,
   value: TensorPlan,
-): boolean {
+): Style {
   const bits = Math.max(key.layout?.bits ?? 0, value.layout?.bits ?? 0);
-  return (
-    bits === 2 || ([3, 4].includes(bits) && (PARTS === 1 || Math.max(KEY_SETS, VALUE_SETS) > 1))
-  );
+  const [rolled, straight] = [
+    { ...PLAIN_STYLE, batch: 4 },
+    { ...PLAIN_STYLE, batch: 4, unrolled: true },
+  ];
+  if (bits === 8) return rolled;
+  if (!isAlongTokens(key) && isAlongTokens(value))
+    return { ...straight, workgroups: PARTS === 1 ? 16 : 12 };
+  const sets = Math.max(KEY_SETS, VALUE_SETS);
+  if (bits === 3) return straight;
+  if (PARTS === 2) return bits === 2 || sets > 1 ? straight : rolled;
+  if (bits === 2) return sets > 1 ? rolled : straight;
+  return { ...rolled, batch: 8 };
 }
 
-/** Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. */
-function runText(
-  { tensor, layout }: TensorPlan,
-  groups: number | null,
-  unrolled: boolean,
-  most: number,
-): string {
-  const bits = layout?.bits ?? 0;
-  const vectors = 4 * bits;
-  // Three vectors of 3-bit codes hold a fourth.
-  const batch = bits === 3 ? 3 : Math.min(most, vectors / (groups ?? 1));
-  const trips = vectors / batch;
-  const quads = PAGE_TOKENS / 4 / trips;
-  const perGroup = trips / (groups ?? 1);
-  const numbers = Array.from({ length: batch }, (_, j) => j);
-  const loads = (first: string) =>
-    numbers.map((j) => `let w${j} = ${tensor}_memory[page + (${first} + ${j}u) * LANES + lane];`);
-  const meets = (first: string) => {
-    const meet = (words: string, quad: number) =>
-      `${tensor}_meet(&sums, ${words}, ${first} + ${quad}u, own);`;
-    if (bits === 3) {
-      const spread = `let w3 = ${tensor}_spread(w0, w1, w2);`;
-      return [spread, ...[...numbers, 3].map((j) => meet(`w${j}`, j))];
-    }
-    return bits === 8
-      ? numbers.filter((j) => j % 2 === 0).map((j) => meet(`w${j}, w${j + 1}`, j))
-      : numbers.map((j) => meet(`w${j}`, (j * 8) / bits));
-  };
-  const closes = (group: string) => [
-    `${tensor}_group(run, sums, ${group});`,
-    `sums = ${tensor}_zeroSums();`,
+/**
+ * Meets all words of a page; `groups`: along the reduction, whose sums are taken one after the other. Where few pages are met,
+ * a loop: straight code would have to be fetched for each.
+ */
+function runText(plan: TensorPlan, groups: number | null, style: Style): string {
+  const { tensor } = plan;
+  const loop = loopLines(plan, groups, { ...style, batch: Math.min(style.batch, ROLLED_BATCH) });
+  const lines = [
+    `var sums = ${tensor}_zeroSums();`,
+    ...(style.unrolled
+      ? ['if (inPages) {', ...straightLines(plan, groups, style), '} else {', ...loop, '}']
+      : loopLines(plan, groups, style)),
   ];
-  const lines = [`var sums = ${tensor}_zeroSums();`];
-  if (unrolled) {
-    for (let trip = 0; trip < trips; trip++) {
-      const isLast = groups !== null && (trip + 1) % perGroup === 0;
-      lines.push(
-        '{',
-        ...loads(`${trip * batch}u`),
-        ...meets(`${trip * quads}u`),
-        ...(isLast ? closes(`${Math.floor(trip / perGroup)}u`) : []),
-        '}',
-      );
-    }
-  } else {
-    lines.push(
-      // The end is no constant: compilers would unroll the loop.
-      `for (var i = 0u; i < ${trips}u + job.zero; i += 1u) {`,
-      `let first = i * ${batch}u;`,
-      ...loads('first'),
-      `let at = i * ${quads}u;`,
-      ...meets('at'),
-      ...(groups === null
-        ? []
-        : [`if (i % ${perGroup}u == ${perGroup - 1}u) {`, ...closes(`i / ${perGroup}u`), '}']),
-      '}',
-    );
-  }
-  const places = 'page: u32, own: u32, lane: u32';
+  const places = 'page: u32, own: u32, lane: u32, inPages: bool';
   if (groups === null)
     return functionText(`${tensor}_run(${places}) -> Rows`, [
       ...lines,
@@ -208,4 +189,66 @@ function runText(
     ]);
   const run = tensor === 'key' ? 'KeyRun' : 'ValueRun';
   return functionText(`${tensor}_run(run: ptr<function, ${run}>, ${places})`, lines);
+}
+
+function straightLines(plan: TensorPlan, groups: number | null, style: Style): string[] {
+  const trip = tripOf(plan, groups, style);
+  return Array.from({ length: trip.count }, (_, i) => [
+    '{',
+    ...trip.loads(`${i * trip.vectors}u`),
+    ...trip.meets(`${i * trip.quads}u`),
+    ...(groups !== null && (i + 1) % trip.perGroup === 0
+      ? trip.closes(`${Math.floor(i / trip.perGroup)}u`)
+      : []),
+    '}',
+  ]).flat();
+}
+
+function loopLines(plan: TensorPlan, groups: number | null, style: Style): string[] {
+  const { count, vectors, quads, perGroup, loads, meets, closes } = tripOf(plan, groups, style);
+  return [
+    // The end is no constant: compilers would unroll the loop.
+    `for (var i = 0u; i < ${count}u + job.zero; i += 1u) {`,
+    `let first = i * ${vectors}u;`,
+    ...loads('first'),
+    `let at = i * ${quads}u;`,
+    ...meets('at'),
+    ...(groups === null
+      ? []
+      : [`if (i % ${perGroup}u == ${perGroup - 1}u) {`, ...closes(`i / ${perGroup}u`), '}']),
+    '}',
+  ];
+}
+
+/** One of `count` trips over the words of a page: how many vectors and words of the reduction it meets, and its text. */
+function tripOf({ tensor, layout }: TensorPlan, groups: number | null, { batch }: Style) {
+  const bits = layout?.bits ?? 0;
+  const pageVectors = 4 * bits;
+  // Three vectors of 3-bit codes hold a fourth.
+  const vectors = bits === 3 ? 3 : Math.min(batch, pageVectors / (groups ?? 1));
+  const count = pageVectors / vectors;
+  const numbers = Array.from({ length: vectors }, (_, j) => j);
+  const meet = (words: string, first: string, quad: number) =>
+    `${tensor}_meet(&sums, ${words}, ${first} + ${quad}u, own);`;
+  return {
+    count,
+    vectors,
+    quads: PAGE_TOKENS / 4 / count,
+    perGroup: count / (groups ?? 1),
+    loads: (first: string) =>
+      numbers.map((j) => `let w${j} = ${tensor}_memory[page + (${first} + ${j}u) * LANES + lane];`),
+    meets(first: string) {
+      if (bits === 3) {
+        const spread = `let w3 = ${tensor}_spread(w0, w1, w2);`;
+        return [spread, ...[...numbers, 3].map((j) => meet(`w${j}`, first, j))];
+      }
+      return bits === 8
+        ? numbers.filter((j) => j % 2 === 0).map((j) => meet(`w${j}, w${j + 1}`, first, j))
+        : numbers.map((j) => meet(`w${j}`, first, (j * 8) / bits));
+    },
+    closes: (group: string) => [
+      `${tensor}_group(run, sums, ${group});`,
+      `sums = ${tensor}_zeroSums();`,
+    ],
+  };
 }

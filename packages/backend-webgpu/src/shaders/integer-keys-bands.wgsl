@@ -1,7 +1,7 @@
 // Keys with outlier bands: the query becomes integers once; maxima of tokens multiply sums over codes, the distance of the two
 // thresholds next to the inner band sums over sides.
 
-fn keyDots(slots: Slots, lane: u32) -> Rows {
+fn keyDots(slots: Slots, lane: u32, inPages: bool) -> Rows {
   holdWeights(lane, transposed(packedQuery(lane)));
   let maxima = key_ofTokens(slots.page, key_middleWord, lane);
   let edges = key_edges();

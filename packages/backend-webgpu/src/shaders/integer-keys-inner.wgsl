@@ -6,12 +6,12 @@ struct KeyRun {
   zeros: Rows,
 }
 
-fn keyDots(slots: Slots, lane: u32) -> Rows {
+fn keyDots(slots: Slots, lane: u32, inPages: bool) -> Rows {
   var run = KeyRun(Rows(), key_tokenParameters(slots.page + key_scaleWord / 4u, lane), Rows());
   if (key_hasZero) {
     run.zeros = key_tokenParameters(slots.page + key_zeroWord / 4u, lane);
   }
-  key_run(&run, slots.page, 0u, lane);
+  key_run(&run, slots.page, 0u, lane, inPages);
   let factor = key_factor;
   let numbers = run.result;
   return Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor);

@@ -53,7 +53,7 @@ fn storeKeyParts(folded: Folded, factors: vec4<f32>, step: vec4<f32>, group: u32
 }
 
 // All sets of a page share one factor: one reduction, and no more of the 15 bits than their scales differ by.
-fn keyDots(slots: Slots, lane: u32) -> Rows {
+fn keyDots(slots: Slots, lane: u32, inPages: bool) -> Rows {
   let own = lane * KEY_SETS / LANES;
   let a = foldKeys(slots, 0u, lane);
   var step = vec4<f32>(0.0);
@@ -101,7 +101,7 @@ fn keyDots(slots: Slots, lane: u32) -> Rows {
     key_added[2u * own + 1u] = added.second;
   }
   workgroupBarrier();
-  let numbers = key_run(slots.page, own, lane);
+  let numbers = key_run(slots.page, own, lane, inPages);
   let worth = key_step;
   let top = key_added[2u * own];
   let low = key_added[2u * own + 1u];

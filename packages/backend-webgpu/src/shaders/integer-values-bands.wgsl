@@ -4,18 +4,20 @@
 var<workgroup> value_step: vec4<f32>;
 var<workgroup> value_sideStep: vec4<f32>;
 
-// Returns what one of the integers is worth.
-fn storeValueParts(rows: Rows, group: u32, lane: u32) -> vec4<f32> {
+// Returns what one of the integers is worth, and what those of the lane's tokens are worth together.
+fn storeValueParts(rows: Rows, group: u32, lane: u32) -> Pair {
   let largest = largestOfLanes(max(max(rows.a, rows.b), max(rows.c, rows.d)), lane);
-  let bytes = unsignedParts(integersOf(transposed(rows), factorsOf(largest, LARGEST_UNSIGNED)));
+  let integers = integersOf(transposed(rows), factorsOf(largest, LARGEST_UNSIGNED));
+  let bytes = unsignedParts(integers);
   parts[(value_firstSet + group) * SET + lane] = bytes.high;
   if (PARTS == 2u) {
     parts[(value_firstSet + value_sets + group) * SET + lane] = bytes.low;
   }
-  return largest * (1.0 / LARGEST_UNSIGNED);
+  let step = largest * (1.0 / LARGEST_UNSIGNED);
+  return Pair(step, step * integerSums(integers));
 }
 
-fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32, inPages: bool) -> Rows {
   holdWeights(lane, shares);
   // A slot that holds no token of the tile may hold anything.
   let scales = select(
@@ -23,13 +25,13 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
   );
   let edges = value_edges();
   let folded = Rows(shares.a * scales.x, shares.b * scales.y, shares.c * scales.z, shares.d * scales.w);
-  (*constants).a += edges.y * (shares.a + shares.b + shares.c + shares.d) -
-    7.5 * (folded.a + folded.b + folded.c + folded.d);
-  let step = storeValueParts(folded, 0u, lane);
-  let sideStep = storeValueParts(shares, 1u, lane);
+  let codes = storeValueParts(folded, 0u, lane);
+  let sides = storeValueParts(shares, 1u, lane);
+  // Of the rounded integers, so that rounding of probabilities meets codes measured from their middle.
+  (*constants).a += edges.y * sides.second - 7.5 * codes.second;
   if (lane == 0u) {
-    value_step = step;
-    value_sideStep = (edges.z - edges.y) * sideStep;
+    value_step = codes.first;
+    value_sideStep = (edges.z - edges.y) * sides.first;
   }
   workgroupBarrier();
   let isClosed = value_isClosed(slots.page);

@@ -13,7 +13,7 @@ struct ValueRun {
   lane: u32,
 }
 
-fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32, inPages: bool) -> Rows {
   let largest = largestOfLanes(max(max(shares.a, shares.b), max(shares.c, shares.d)), lane);
   let bytes = unsignedParts(integersOf(transposed(shares), factorsOf(largest, LARGEST_UNSIGNED)));
   parts[SPARE_SET * SET + lane] = bytes.high;
@@ -28,7 +28,7 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
     workgroupBarrier();
   }
   var run = ValueRun(Rows(), slots, lane);
-  value_run(&run, slots.page, 0u, lane);
+  value_run(&run, slots.page, 0u, lane, inPages);
   let factor = largest * (1.0 / LARGEST_UNSIGNED);
   let numbers = run.result;
   return transposed(Rows(numbers.a * factor, numbers.b * factor, numbers.c * factor, numbers.d * factor));

@@ -44,7 +44,7 @@ fn storeValueParts(folded: Rows, factors: vec4<f32>, group: u32, lane: u32) {
   }
 }
 
-fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32) -> Rows {
+fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u32, inPages: bool) -> Rows {
   let scales = valueParameters(slots, value_scaleWord / 4u, lane);
   var zeros = Rows();
   if (value_hasZero) {
@@ -76,7 +76,7 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
     value_step = largest * (1.0 / LARGEST_UNSIGNED);
   }
   workgroupBarrier();
-  let numbers = value_run(slots.page, lane * VALUE_SETS / LANES, lane);
+  let numbers = value_run(slots.page, lane * VALUE_SETS / LANES, lane, inPages);
   let factor = value_step;
   return transposed(
     Rows(

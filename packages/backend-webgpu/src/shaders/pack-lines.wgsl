@@ -25,6 +25,9 @@ var<workgroup> line_table: array<u32, LINES>;
 var<workgroup> line_vectors: array<u32, LINES>;
 var<workgroup> line_firsts: array<u32, LINES>;
 var<workgroup> line_answer: u32;
+// End offsets and bytes, read once: what is atomic comes from far.
+var<workgroup> held_ends: array<u32, LINES>;
+var<workgroup> held_bytes: array<u32, 2u * max(RECORD_VECTORS, 1u)>;
 
 fn clearMarks(lane: u32) {
   for (var i = lane; i < 4u * LINES; i += PACK_SIZE) {
@@ -44,11 +47,25 @@ fn marksBefore(row: u32, position: u32) -> u32 {
   return count + countOneBits(atomicLoad(&marks[4u * row + position / 32u]) & ((1u << (position % 32u)) - 1u));
 }
 
+fn holdEnds(base: u32, lane: u32) {
+  for (var i = lane; i < LINES; i += PACK_SIZE) {
+    held_ends[i] = wordAt(base + tensor_endsWord + i);
+  }
+}
+
 // First byte of a token, of its second chunk, and the end.
-fn bytesOf(base: u32, token: u32) -> vec3<u32> {
-  let ends = base + tensor_endsWord;
-  let first = select(fieldAt(ends, 2u * max(token, 1u) - 1u, 16u), 0u, token == 0u);
-  return vec3<u32>(first, fieldAt(ends, 2u * token, 16u), fieldAt(ends, 2u * token + 1u, 16u));
+fn bytesOf(token: u32) -> vec3<u32> {
+  let own = held_ends[token];
+  let before = held_ends[max(token, 1u) - 1u] >> 16u;
+  return vec3<u32>(select(before, 0u, token == 0u), own & 0xffffu, own >> 16u);
+}
+
+fn byteAt(number: u32) -> u32 {
+  return extractBits(held_bytes[number / 4u], 8u * (number % 4u), 8u);
+}
+
+fn channelOf(byte: u32, secondChunk: u32) -> u32 {
+  return (byteAt(byte) & 63u) + select(0u, 64u, byte >= secondChunk);
 }
 
 // Canonical.
@@ -89,6 +106,7 @@ fn openLines(base: u32, slots: u32, lane: u32) {
   for (var i = lane; i < 4u * RECORD_VECTORS; i += PACK_SIZE) {
     atomicStore(&records[i], wordAt(plane + LINES + i));
   }
+  holdEnds(base, lane);
   clearMarks(lane);
   workgroupBarrier();
   for (var i = lane; i < LINES; i += PACK_SIZE) {
@@ -141,7 +159,7 @@ fn openLine(base: u32, entry: u32, slots: u32) {
     let code = (record >> 2u) & 31u;
     let outer = record & 1u;
     let fifth = select(code >> 4u, record >> 15u, outer == 1u);
-    let at = bytesOf(base, place.token).x + marksBefore(place.token, place.channel);
+    let at = bytesOf(place.token).x + marksBefore(place.token, place.channel);
     putField(base + tensor_outliersWord, at, 8u, (place.channel % 64u) | (outer << 6u) | (fifth << 7u));
     putCode(base, place.token, place.channel, code & 15u);
   }
@@ -150,15 +168,28 @@ fn openLine(base: u32, entry: u32, slots: u32) {
 // Bytes of all slots before `slots` to lines, if they have room.
 fn closeLines(base: u32, slots: u32, lane: u32) {
   storageBarrier();
+  workgroupBarrier();
+  holdEnds(base, lane);
+  workgroupBarrier();
+  if (lane == 0u) {
+    line_answer = bytesOf(slots - 1u).z;
+  }
+  let end = workgroupUniformLoad(&line_answer);
+  if (end > 8u * RECORD_VECTORS || PLANE_VECTORS < TABLE_VECTORS) {
+    return;
+  }
+  for (var i = lane; i < (end + 3u) / 4u; i += PACK_SIZE) {
+    held_bytes[i] = wordAt(base + tensor_outliersWord + i);
+  }
   clearMarks(lane);
   for (var i = lane; i < 4u * RECORD_VECTORS; i += PACK_SIZE) {
     atomicStore(&records[i], NO_RECORDS);
   }
   workgroupBarrier();
   for (var token = lane; token < slots; token += PACK_SIZE) {
-    let bytes = bytesOf(base, token);
+    let bytes = bytesOf(token);
     for (var i = bytes.x; i < bytes.z; i += 1u) {
-      let channel = channelOf(base, i, bytes.y);
+      let channel = channelOf(i, bytes.y);
       mark(select(token, channel, tensor_reducesTokens), select(channel, token, tensor_reducesTokens));
     }
   }
@@ -169,13 +200,13 @@ fn closeLines(base: u32, slots: u32, lane: u32) {
   workgroupBarrier();
   orderLines(lane);
   let vectors = workgroupUniformLoad(&line_answer);
-  if (vectors > RECORD_VECTORS || PLANE_VECTORS < TABLE_VECTORS) {
+  if (vectors > RECORD_VECTORS) {
     return;
   }
   for (var token = lane; token < slots; token += PACK_SIZE) {
-    let bytes = bytesOf(base, token);
+    let bytes = bytesOf(token);
     for (var i = bytes.x; i < bytes.z; i += 1u) {
-      closeByte(base, i, token, channelOf(base, i, bytes.y));
+      closeByte(base, i, token, channelOf(i, bytes.y));
     }
   }
   workgroupBarrier();
@@ -193,10 +224,6 @@ fn closeLines(base: u32, slots: u32, lane: u32) {
 
 fn lastMark(line: u32) -> u32 {
   return atomicLoad(&marks[4u * line + 3u]) >> 31u;
-}
-
-fn channelOf(base: u32, byte: u32, secondChunk: u32) -> u32 {
-  return (fieldAt(base + tensor_outliersWord, byte, 8u) & 63u) + select(0u, 64u, byte >= secondChunk);
 }
 
 // The table, where each line begins among the records, and how many vectors they all are.
@@ -221,7 +248,7 @@ fn orderLines(lane: u32) {
 }
 
 fn closeByte(base: u32, byte: u32, token: u32, channel: u32) {
-  let bits = fieldAt(base + tensor_outliersWord, byte, 8u);
+  let bits = byteAt(byte);
   let outer = (bits >> 6u) & 1u;
   let fifth = bits >> 7u;
   let side = outer & fifth;

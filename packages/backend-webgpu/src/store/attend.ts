@@ -6,14 +6,14 @@ import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
-import { SEGMENT_WORDS, SegmentTables, SOURCES } from './segments.js';
+import { SEGMENT_WORDS, type Segments, SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
 export const WORKGROUPS = 4096;
 const SHORTEST_SPLIT = 128;
-/** Packed tokens that take as long as one in f16. */
-const WINDOW_COST = 4;
+/** Tokens of a page that take as long as one that is in none. */
+const REST_COST = 8;
 /** Splits of a sequence that cost less to merge than they win. */
 const CHEAP_SPLITS = 128;
 const PARTIAL_BYTES = 32 * 1024 * 1024;
@@ -187,7 +187,6 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
     kernel: kernels.merge,
     buffers: [value.buffer, partials, output, logSumExp],
     table: round.firstRow,
-    first: round.firstItem,
     groups: [queries, queryHeads, 1],
   });
 }
@@ -204,53 +203,58 @@ interface RoundTables {
 }
 
 function roundTables(context: AttendContext, round: readonly QueryBlock[]): RoundTables {
-  const { plan, key, value, inputs, segments = new SegmentTables() } = context;
+  const { plan, kernels, key, value, inputs, segments = new SegmentTables() } = context;
   const { queryHeads } = plan.geometry;
   const tables = {
     sequences: [] as number[],
     segments: [] as Uint32Array[],
-    items: [] as number[],
   };
+  const pageItems: number[] = [];
+  const restItems: number[] = [];
   const rows: number[] = [];
   const split = splitTokens(context, round);
   const keyPlace = { memory: key, inputHalf: inputs.key };
   const valuePlace = { memory: value, inputHalf: inputs.value };
   const halfOf = (memory: TensorMemory, page: number) =>
     page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
-  // Where pages are packed, an f16 token takes as long as several that are.
-  const isPacked = plan.key.layout !== null && plan.value.layout !== null;
-  const windowCost = isPacked ? WINDOW_COST : 1;
-  const known = new Map<AttendSequence, { first: number; words: Uint32Array }>();
+  const apart = kernels.pagesApart;
+  const known = new Map<AttendSequence, { readonly first: number; readonly own: Segments }>();
   let segmentCount = 0;
   let partialRows = 0;
   for (const block of round) {
     const { sequence } = block;
-    let own = known.get(sequence);
-    if (own === undefined) {
-      own = { first: segmentCount, words: segments.of(sequence, keyPlace, valuePlace) };
+    let entry = known.get(sequence);
+    if (entry === undefined) {
+      const own = segments.of(sequence, keyPlace, valuePlace, apart);
+      entry = { first: segmentCount, own };
       segmentCount += own.words.length / SEGMENT_WORDS;
       tables.segments.push(own.words);
-      known.set(sequence, own);
+      known.set(sequence, entry);
     }
+    const { first: firstSegment, own } = entry;
     const offset = tables.sequences.length;
-    const firstItem = tables.items.length / ITEM_WORDS;
     const blockRows = block.queries * queryHeads;
-    for (const [first, count] of splits(own.words, split, windowCost)) {
-      tables.items.push(offset, own.first + first, count, partialRows);
-      partialRows += blockRows;
-    }
+    const all = own.words.length / SEGMENT_WORDS;
+    const firstPartial = partialRows;
+    const place = (items: number[], from: number, end: number, tokens: number) => {
+      for (const [first, count] of splits(own.words, from, end, tokens)) {
+        items.push(offset, firstSegment + first, count, partialRows);
+        partialRows += blockRows;
+      }
+    };
+    place(pageItems, 0, own.pages, split);
+    // Workgroups to spare: every segment has one.
+    const restTokens = split > SHORTEST_SPLIT ? split / REST_COST : 1;
+    place(restItems, own.pages, all, apart ? restTokens : split);
     tables.sequences.push(
-      block.firstQuery,
-      block.queries,
-      block.length,
-      halfOf(key, sequence.key.statistics),
-      halfOf(value, sequence.value.statistics),
-      firstItem,
-      tables.items.length / ITEM_WORDS - firstItem,
+      ...[block.firstQuery, block.queries, block.length],
+      ...[halfOf(key, sequence.key.statistics), halfOf(value, sequence.value.statistics)],
+      ...[firstPartial, (partialRows - firstPartial) / blockRows],
     );
     for (let query = 0; query < block.queries; query++) rows.push(offset, query);
   }
-  return { ...tables, rows, partialRows };
+  // The rest first: a workgroup of it takes longer than one of pages.
+  return { ...tables, items: [...restItems, ...pageItems], rows, partialRows };
 }
 
 /** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
@@ -283,20 +287,18 @@ export function partialBytes(
   return Math.min(2 * PARTIAL_BYTES, most);
 }
 
-/** Runs of segments with about `tokens` packed tokens each, or what takes as long: first segment and count. */
+/** Runs of segments `from` to `end` with about `tokens` tokens each: first segment and count. */
 function* splits(
   words: Uint32Array,
+  from: number,
+  end: number,
   tokens: number,
-  windowCost: number,
 ): Generator<[number, number]> {
-  const segments = words.length / SEGMENT_WORDS;
-  let first = 0;
+  let first = from;
   let held = 0;
-  for (let i = 0; i < segments; i++) {
-    const at = i * SEGMENT_WORDS;
-    const isPacked = words[at + 2] === SOURCES.packed && words[at + 5] === SOURCES.packed;
-    held += (words[at + 1] as number) * (isPacked ? 1 : windowCost);
-    if (held < tokens && i < segments - 1) continue;
+  for (let i = from; i < end; i++) {
+    held += words[i * SEGMENT_WORDS + 1] as number;
+    if (held < tokens && i < end - 1) continue;
     yield [first, i + 1 - first];
     first = i + 1;
     held = 0;

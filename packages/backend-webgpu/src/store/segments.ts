@@ -16,11 +16,21 @@ export interface TensorPlace {
   readonly inputHalf: number;
 }
 
+/** SEGMENT_WORDS words for each segment. */
+export interface Segments {
+  readonly words: Uint32Array;
+  /** How many come first that both tensors hold in the same slots of packed pages; none where they are not told apart. */
+  readonly pages: number;
+}
+
 interface KnownSegments {
   readonly values: readonly Span[];
   readonly place: string;
-  readonly words: Uint32Array;
+  readonly segments: Segments;
 }
+
+/** Tokens of a segment that is no page: short ones can be parted among workgroups. */
+const REST_TOKENS = 16;
 
 /**
  * Segments of views, kept as long as the views are: the layers of a step see the same ones, and a long sequence has
@@ -29,20 +39,22 @@ interface KnownSegments {
 export class SegmentTables {
   readonly #known = new WeakMap<readonly Span[], KnownSegments[]>();
 
-  /** SEGMENT_WORDS words for each segment. */
+  /** `apart`: whether pages come first, and what is none in short segments. */
   of(
     { key, value }: { readonly key: TensorView; readonly value: TensorView },
     keyPlace: TensorPlace,
     valuePlace: TensorPlace,
-  ): Uint32Array {
-    const place = `${placeOf(keyPlace)},${placeOf(valuePlace)}`;
+    apart: boolean,
+  ): Segments {
+    const place = `${placeOf(keyPlace)},${placeOf(valuePlace)},${apart}`;
     const known = this.#known.get(key.spans) ?? [];
     const found = known.find((entry) => entry.values === value.spans && entry.place === place);
-    if (found !== undefined) return found.words;
+    if (found !== undefined) return found.segments;
     const words = segmentsOf(key.spans, value.spans, pageOf(keyPlace), pageOf(valuePlace));
-    known.push({ values: value.spans, place, words });
+    const segments = apart ? pagesFirst(words) : { words, pages: 0 };
+    known.push({ values: value.spans, place, segments });
     this.#known.set(key.spans, known);
-    return words;
+    return segments;
   }
 }
 
@@ -66,6 +78,8 @@ function pageOf({ memory, inputHalf }: TensorPlace): PageOf {
     return source === 'window' ? memory.halfOf('window', page) : inputHalf;
   };
 }
+
+type Segment = readonly [number, number, number, number, number, number, number, number];
 
 /** Tokens that both tensors hold, in rising position. Positions that only one of them still has are seen by no query. */
 function segmentsOf(
@@ -97,4 +111,30 @@ function segmentsOf(
     if (v.position + v.count <= end) j++;
   }
   return words.slice(0, at);
+}
+
+function pagesFirst(words: Uint32Array): Segments {
+  const pages: number[] = [];
+  const rest: number[] = [];
+  for (let at = 0; at < words.length; at += SEGMENT_WORDS) {
+    const segment = words.subarray(at, at + SEGMENT_WORDS);
+    if (isPage(segment)) pages.push(...segment);
+    else rest.push(...pieces(segment));
+  }
+  return { words: Uint32Array.from([...pages, ...rest]), pages: pages.length / SEGMENT_WORDS };
+}
+
+function isPage(segment: Uint32Array): boolean {
+  return (
+    segment[2] === SOURCES.packed && segment[5] === SOURCES.packed && segment[4] === segment[7]
+  );
+}
+
+function* pieces(segment: Uint32Array): Generator<number> {
+  const [position, count, keySource, keyPage, keySlot, valueSource, valuePage, valueSlot] =
+    segment as unknown as Segment;
+  for (let first = 0; first < count; first += REST_TOKENS) {
+    yield* [position + first, Math.min(REST_TOKENS, count - first)];
+    yield* [keySource, keyPage, keySlot + first, valueSource, valuePage, valueSlot + first];
+  }
 }

@@ -73,8 +73,8 @@ const FAULTS: Readonly<Record<string, IntegerFault>> = {
   'zero output': {
     kernel: 'merge',
     plan: 'outer',
-    from: 'select(0.0, value / sum, seen)',
-    to: 'select(0.0, value / sum, seen) * 0.0',
+    from: 'select(0.0, value / sums.x, seen)',
+    to: 'select(0.0, value / sums.x, seen) * 0.0',
   },
 };
 
