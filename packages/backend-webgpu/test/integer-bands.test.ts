@@ -2,24 +2,46 @@
 import { f16Tensor, type Plan } from '@lowbit-kv/core';
 import { createTwin, type Twin } from '@lowbit-kv/core/contract';
 import { asymmetric, bands } from '@lowbit-kv/core/testing';
-import { describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { codeOrder } from '../src/shaders/code-order.js';
 import { BAND_WINDOW, BANDS, bandPlan } from './support/band-plans.js';
-import { failureOf } from './support/faulty-device.js';
-import { swiftShaderDevice } from './support/swiftshader.js';
+import { type SwitchedFault, SwitchedFaults } from './support/switched-faults.js';
 import { INTEGER_ATTENTION } from './support/tolerances.js';
 
 vi.setConfig({ testTimeout: 240_000 });
 
+const FAULTS = {
+  'without corrections': {
+    kernel: 'attend',
+    from: '(outlierTerm(bits, places) + shift)',
+    to: '0.0',
+  },
+  'without corrections of bytes': { kernel: 'attend', from: 'term * weight', to: '0.0 * weight' },
+  'with swapped sides': {
+    kernel: 'attend',
+    from: 'edges.z - edges.y',
+    to: 'edges.y - edges.z',
+  },
+  'with lines that lose sides': {
+    kernel: 'packOutliers',
+    from: '(side << 15u)',
+    to: '(side << 16u)',
+  },
+} satisfies Record<string, SwitchedFault>;
+
+/** Texts of kernels do not depend on thresholds: they are compiled once. */
+const faults = await SwitchedFaults.open(FAULTS);
+afterAll(() => faults.device.destroy());
+
 async function onTwin(
-  device: GPUDevice,
+  gpu: GPUDevice,
   plan: Plan,
   run: (twin: Twin) => Promise<void>,
 ): Promise<void> {
   expect(plan.layers.map(codeOrder)).toEqual(['reduction']);
   const backend = webgpuBackend({
-    device,
+    device: gpu,
     wgslLanguageFeatures: new Set(['packed_4x8_integer_dot_product']),
   });
   const twin = await createTwin(plan, backend, { tolerances: INTEGER_ATTENTION });
@@ -67,44 +89,39 @@ async function short(twin: Twin): Promise<void> {
   await twin.compareBlocks(pair);
 }
 
-async function onSwiftShader(plan: Plan, run: (twin: Twin) => Promise<void>): Promise<void> {
-  const device = await swiftShaderDevice();
-  try {
-    await onTwin(device, plan, run);
-  } finally {
-    device.destroy();
-  }
+async function passes(plan: Plan, run: (twin: Twin) => Promise<void>): Promise<void> {
+  expect(await faults.outcome(null, (gpu) => onTwin(gpu, plan, run))).toBe('passed');
 }
 
 it('outliers without room for lines', async () => {
-  await onSwiftShader(bandPlan('crowded'), main);
+  await passes(bandPlan('crowded'), main);
 });
 
 it('no outliers', async () => {
-  await onSwiftShader(bandPlan('none'), main);
+  await passes(bandPlan('none'), main);
 });
 
 it.each(['usual', 'crowded'] as const)('cuts and snapshots, %s', async (edges) => {
-  await onSwiftShader(bandPlan(edges), cuts);
+  await passes(bandPlan(edges), cuts);
 });
 
 it('heads that share parameters', async () => {
   const key = bands('midRise', 'allHeads', 24);
-  await onSwiftShader(bandPlan('usual', { ...BANDS, key, value: key }), main);
-  await onSwiftShader(bandPlan('crowded', { ...BANDS, key, value: key }), cuts);
+  await passes(bandPlan('usual', { ...BANDS, key, value: key }), main);
+  await passes(bandPlan('crowded', { ...BANDS, key, value: key }), cuts);
 });
 
 it('keys alone', async () => {
   const value = asymmetric(4, 'channels', 64, BAND_WINDOW);
-  await onSwiftShader(bandPlan('usual', { ...BANDS, value }), main);
+  await passes(bandPlan('usual', { ...BANDS, value }), main);
 });
 
 it('values alone', async () => {
-  await onSwiftShader(bandPlan('usual', { ...BANDS, key: asymmetric(4, 'tokens', 32) }), main);
+  await passes(bandPlan('usual', { ...BANDS, key: asymmetric(4, 'tokens', 32) }), main);
 });
 
 it('as many outliers as a page may have', async () => {
-  await onSwiftShader(bandPlan('usual'), async (twin) => {
+  await passes(bandPlan('usual'), async (twin) => {
     const pair = twin.createPair();
     // 48 of the 128 channels of every token.
     const data = Uint16Array.from({ length: 150 * 2 * 128 }, (_, i) => {
@@ -121,13 +138,12 @@ it('as many outliers as a page may have', async () => {
 
 describe('fails', () => {
   it.each([
-    ['without corrections', 'usual', 'attend', '(outlierTerm(bits, places) + shift)', '0.0'],
-    ['without corrections of bytes', 'crowded', 'attend', 'term * weight', '0.0 * weight'],
-    ['with swapped sides', 'none', 'attend', 'edges.z - edges.y', 'edges.y - edges.z'],
-    ['with lines that lose sides', 'usual', 'packOutliers', '(side << 15u)', '(side << 16u)'],
-  ] as const)('%s', async (_name, edges, kernel, from, to) => {
-    const plan = bandPlan(edges);
-    const run = (device: GPUDevice) => onTwin(device, plan, short);
-    expect(await failureOf({ kernel, from, to }, run)).toMatch(/nmse|log-sum-exp|byte for byte/);
+    ['without corrections', 'usual'],
+    ['without corrections of bytes', 'crowded'],
+    ['with swapped sides', 'none'],
+    ['with lines that lose sides', 'usual'],
+  ] as const)('%s', async (fault, edges) => {
+    const outcome = await faults.outcome(fault, (gpu) => onTwin(gpu, bandPlan(edges), short));
+    expect(outcome).toMatch(/nmse|log-sum-exp|byte for byte/);
   });
 });
