@@ -1,7 +1,7 @@
 /**
  * Times attention of one decode step over packed pages on the GPU of this machine: kernel time between timestamps of a
  * warm pass. Run: node decode.mjs (bundled) [--short] [--shapes=8x131072,...] [--plan=...] [--workgroups=2048]
- * [--no-robustness] [--no-subgroups], needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
+ * [--passes=...] [--no-robustness] [--no-subgroups], needs the package `webgpu` and a Vulkan, Metal or D3D12 driver.
  */
 import {
   type BlockLayout,
@@ -264,7 +264,11 @@ async function time(
     length: tokens,
   }));
   const large = batch * tokens > 500000;
-  const passes = { warm: large ? 60 : 200, timed: large ? 15 : 60, repeats: 5 };
+  const given = option('passes');
+  const passes =
+    given === undefined
+      ? { warm: large ? 60 : 200, timed: large ? 15 : 60, repeats: 5 }
+      : { warm: Number(given), timed: Number(given), repeats: 5 };
   const us = await timeWarm({ device, recorder }, passes, (count) => {
     const placed = placeRound(context, round);
     for (let i = 0; i < count; i++) dispatchRound(context, placed);

@@ -1,6 +1,6 @@
 // The backend passes the contract suite of core on dawn with SwiftShader.
 import { describeBackend } from '@lowbit-kv/core/contract';
-import { vi } from 'vitest';
+import { afterAll, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 import { F32_ATTENTION } from './support/tolerances.js';
@@ -9,5 +9,6 @@ import { F32_ATTENTION } from './support/tolerances.js';
 vi.setConfig({ testTimeout: 120_000 });
 
 const device = await swiftShaderDevice();
+afterAll(() => device.destroy());
 
 describeBackend(webgpuBackend({ device }), { tolerances: F32_ATTENTION });

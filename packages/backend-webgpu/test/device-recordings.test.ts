@@ -124,6 +124,7 @@ it('needs no new buffer, bind group or pipeline after a warm-up', async () => {
   expect(calls).toEqual([]);
   cache.dispose();
   warm.dispose();
+  counted.destroy();
 });
 
 it('keeps layers and steps apart that come through the same tensors', async () => {

@@ -23,14 +23,16 @@ import {
   symmetric,
   withTop,
 } from '@lowbit-kv/core/testing';
-import { describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 import { F32_ATTENTION } from './support/tolerances.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-const backend = webgpuBackend({ device: await swiftShaderDevice() });
+const device = await swiftShaderDevice();
+afterAll(() => device.destroy());
+const backend = webgpuBackend({ device });
 const window = { recent: 4, flush: 4 };
 const GEOMETRY: Geometry = {
   layers: 1,

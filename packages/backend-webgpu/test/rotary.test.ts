@@ -1,10 +1,11 @@
 // Cosines and sines of the shader against float64, at positions up to 128K and beyond, for frequencies of every size.
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { composeShader } from '../src/shaders/compose.js';
 import { frequencyWords } from '../src/shaders/tensor-numbers.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 
 const device = await swiftShaderDevice();
+afterAll(() => device.destroy());
 
 const KERNEL = `
 @group(0) @binding(0) var<storage, read> positions: array<u32>;
