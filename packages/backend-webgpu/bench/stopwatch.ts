@@ -60,13 +60,14 @@ export interface Recordable {
 export async function timed(
   { device, recorder }: Recordable,
   stopwatch: Stopwatch,
-  work: (record: (work: () => void) => void, note: () => void) => void,
+  work: (record: (work: () => void) => void, note: () => void, encoder: GPUCommandEncoder) => void,
 ): Promise<number[]> {
   const encoder = device.createCommandEncoder();
   const recordings: Recording[] = [];
   work(
     (part) => recordings.push(recorder.record(encoder, part)),
     () => stopwatch.note(encoder),
+    encoder,
   );
   const times = stopwatch.submit(encoder);
   for (const recording of recordings) recording.submitted();

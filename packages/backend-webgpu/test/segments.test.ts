@@ -55,13 +55,14 @@ it('puts pages first, and cuts the rest into short segments', () => {
     span('window', 0, 132, 40),
   );
   const tables = new SegmentTables();
-  const { words, pages } = tables.of(
+  const { words, pages, restTokens } = tables.of(
     { key: keys, value: values },
     placeAt(256),
     placeAt(512),
     true,
   );
   expect(pages).toBe(1);
+  expect(restTokens).toBe(44);
   expect(rowsOf(words)).toEqual([
     [4, 128, 0, (256 + 192) / 4, 0, 0, (512 + 64) / 4, 0],
     [0, 4, 1, 256 / 2, 0, 1, 512 / 2, 0],

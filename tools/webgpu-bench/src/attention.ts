@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { type WebGpuBackend, webgpuBackend } from '@lowbit-kv/backend-webgpu';
 import { LowbitKvError, type Plan, planBytes } from '@lowbit-kv/core';
+import { Burner } from '../../../packages/backend-webgpu/bench/burner.js';
 import { openDevice } from '../../../packages/backend-webgpu/bench/device.js';
 import { DataSource, fillCache, raggedLengths } from './filled-cache.js';
 import { type Flags, type Precision, readFlags, type Shape } from './flags.js';
@@ -29,6 +30,7 @@ const chosen = PLANS.filter(({ name, inTable }) =>
   flags.plans.length === 0 ? inTable : flags.plans.some((part) => name.includes(part)),
 );
 const source = new DataSource(device);
+const burner = flags.speed && flags.warmMicroseconds > 0 ? await Burner.create(device) : null;
 const queryHeads = KV_HEADS * (flags.shapes[0] as Shape).group;
 const cases = flags.errors
   ? DATA_KINDS.map((data) => createErrorCase(data, ERROR_SEQUENCES, flags.errorTokens, queryHeads))
@@ -99,7 +101,7 @@ async function speedOf(
   }
   try {
     const packed = performance.now();
-    const options = { queryHeads, queries: shape.queries, samples, warmMicroseconds };
+    const options = { queryHeads, queries: shape.queries, samples, warmMicroseconds, burner };
     const times = await timeStep(backend, source, filled, options);
     const done = performance.now();
     const seconds = [packed - began, done - packed].map((ms) => (ms / 1000).toFixed(1));

@@ -1,8 +1,9 @@
 /**
- * Times one decode step over a filled cache, recorded into an encoder of its own. Warm passes come before it in the same
- * submission, as the clocks of a GPU fall between short bursts.
+ * Times one decode step over a filled cache, recorded into an encoder of its own. Work that brings the clocks up, and warm
+ * passes, come before it in the same submission.
  */
 import { gpuTensor, type WebGpuBackend } from '@lowbit-kv/backend-webgpu';
+import type { Burner } from '../../../packages/backend-webgpu/bench/burner.js';
 import { median, Stopwatch, timed } from '../../../packages/backend-webgpu/bench/stopwatch.js';
 import { drawnQueries } from './drawn-data.js';
 import type { DataSource, FilledCache } from './filled-cache.js';
@@ -24,17 +25,21 @@ export interface StepOptions {
   readonly queries: number;
   readonly samples: number;
   readonly warmMicroseconds: number;
+  /** Null where nothing has to be warm. */
+  readonly burner: Burner | null;
 }
 
 /** Attends of one sample take about so long. */
 const SAMPLE_MICROSECONDS = 1500;
-const MOST_ATTENDS = { warm: 2000, sample: 64 } as const;
+const MOST_ATTENDS = 64;
+/** Times that every layer is met before times count. */
+const WARM_ROUNDS = 2;
 
 export async function timeStep(
   backend: WebGpuBackend,
   source: DataSource,
   { cache, sequences }: FilledCache,
-  { queryHeads, queries, samples, warmMicroseconds }: StepOptions,
+  { queryHeads, queries, samples, warmMicroseconds, burner }: StepOptions,
 ): Promise<StepTimes> {
   const { device } = backend;
   const layers = cache.plan.layers.length;
@@ -52,7 +57,7 @@ export async function timeStep(
   const target = { device, recorder: backend };
   const step = cache.step(sequences.map((sequence) => ({ sequence, tokens: 1 })));
   try {
-    // Makes bind groups and buffers, and says how many passes warm the clocks.
+    // Makes bind groups and buffers, and says how many passes a sample has.
     const attendCommitted = (times: number) => {
       for (let i = 0; i < times; i++) cache.attend(i % layers, query, sequences, options);
     };
@@ -63,14 +68,14 @@ export async function timeStep(
       note();
     });
     const estimate = Math.max(1, (cold[0] as number) / layers);
-    const warm = Math.min(MOST_ATTENDS.warm, Math.ceil(warmMicroseconds / estimate));
-    const each = Math.min(MOST_ATTENDS.sample, Math.ceil(SAMPLE_MICROSECONDS / estimate));
+    const each = Math.min(MOST_ATTENDS, Math.ceil(SAMPLE_MICROSECONDS / estimate));
 
     const random = createRandom(31);
     let attended = 0;
     let recording = 0;
-    const [append, ...attends] = await timed(target, stopwatch, (record, note) => {
-      record(() => attendCommitted(warm));
+    const [append, ...attends] = await timed(target, stopwatch, (record, note, encoder) => {
+      burner?.record(encoder, warmMicroseconds);
+      record(() => attendCommitted(WARM_ROUNDS * layers));
       note();
       record(() => {
         for (let layer = 0; layer < layers; layer++) {

@@ -80,6 +80,7 @@ it('fills a cache and times a step', { timeout: 120_000 }, async () => {
     queries: 2,
     samples: 3,
     warmMicroseconds: 0,
+    burner: null,
   });
   expect(filled.sequences.map(({ length }) => length)).toEqual([71, 46]);
   for (const time of Object.values(times)) expect(time).toBeGreaterThan(0);

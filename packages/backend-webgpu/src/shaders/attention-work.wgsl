@@ -34,14 +34,15 @@ struct Work {
   partial: vec4<u32>,
 }
 
+// Workgroups of the same tokens come one after another: what one loads, the next finds in a cache.
 fn workOf(group: vec3<u32>) -> Work {
-  let item = job.table + group.x * ITEM_WORDS;
+  let item = job.table + group.y * ITEM_WORDS;
   let sequence = commands[item];
   let firstQuery = commands[sequence];
   let queries = commands[sequence + 1u];
-  let head = group.y;
+  let head = group.z;
   let rows = queries * GROUP_HEADS;
-  let firstRow = group.z * ROWS;
+  let firstRow = group.x * ROWS;
   let firstPosition = commands[sequence + 2u] - queries;
   let row = vec4<u32>(firstRow) + vec4<u32>(0u, 1u, 2u, 3u);
   let held = min(row, vec4<u32>(rows - 1u));

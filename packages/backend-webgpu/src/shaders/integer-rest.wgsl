@@ -131,10 +131,12 @@ fn plainDots(source: u32, page: u32, slot: u32, head: u32) -> vec4<f32> {
     return dot;
   }
   let at = (page + (slot * key_heads + head) * DIM) / 2u;
-  for (var i = 0u; i < DIM / 8u + job.zero; i += 2u) {
+  for (var i = 0u; i < DIM / 8u + job.zero; i += 4u) {
     let a = inputWords(at + 4u * i);
     let b = inputWords(at + 4u * i + 4u);
-    dot += eightDots(a, 8u * i) + eightDots(b, 8u * i + 8u);
+    let c = inputWords(at + 4u * i + 8u);
+    let d = inputWords(at + 4u * i + 12u);
+    dot += eightDots(a, 8u * i) + eightDots(b, 8u * i + 8u) + eightDots(c, 8u * i + 16u) + eightDots(d, 8u * i + 24u);
   }
   return dot;
 }

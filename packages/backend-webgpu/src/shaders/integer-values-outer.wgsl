@@ -36,11 +36,17 @@ fn largestRows(rows: Rows) -> vec4<f32> {
   return max(max(rows.a, rows.b), max(rows.c, rows.d));
 }
 
-fn storeValueParts(folded: Rows, factors: vec4<f32>, group: u32, lane: u32) {
-  let bytes = unsignedParts(integersOf(transposed(folded), factors));
+// Stores the parts of one set; what rounding took from the lane's tokens, times the middle of the codes, goes into `added`: rounding
+// then meets codes measured from their middle. Two parts are exact enough without.
+fn storeValueParts(folded: Rows, largest: vec4<f32>, group: u32, added: ptr<function, vec4<f32>>, lane: u32) {
+  let integers = integersOf(transposed(folded), factorsOf(largest, LARGEST_UNSIGNED));
+  let bytes = unsignedParts(integers);
   parts[(SPARE_SET + group) * SET + lane] = bytes.high;
   if (PARTS == 2u) {
     parts[(SPARE_SET + VALUE_SETS + group) * SET + lane] = bytes.low;
+  } else {
+    let rounded = integerSums(integers) * (largest * (1.0 / LARGEST_UNSIGNED));
+    *added += (value_half - 0.5) * (folded.a + folded.b + folded.c + folded.d - rounded);
   }
 }
 
@@ -54,23 +60,21 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
   var largest = largestRows(a);
   if (VALUE_SETS == 1u) {
     largest = largestOfLanes(largest, lane);
-    storeValueParts(a, factorsOf(largest, LARGEST_UNSIGNED), 0u, lane);
+    storeValueParts(a, largest, 0u, &(*constants).a, lane);
   } else if (VALUE_SETS == 2u) {
     let b = foldValues(shares, scales.b, zeros.b, &(*constants).b);
     largest = largestOfLanes(max(largest, largestRows(b)), lane);
-    let factors = factorsOf(largest, LARGEST_UNSIGNED);
-    storeValueParts(a, factors, 0u, lane);
-    storeValueParts(b, factors, 1u, lane);
+    storeValueParts(a, largest, 0u, &(*constants).a, lane);
+    storeValueParts(b, largest, 1u, &(*constants).b, lane);
   } else {
     let b = foldValues(shares, scales.b, zeros.b, &(*constants).b);
     let c = foldValues(shares, scales.c, zeros.c, &(*constants).c);
     let d = foldValues(shares, scales.d, zeros.d, &(*constants).d);
     largest = largestOfLanes(max(max(largest, largestRows(b)), max(largestRows(c), largestRows(d))), lane);
-    let factors = factorsOf(largest, LARGEST_UNSIGNED);
-    storeValueParts(a, factors, 0u, lane);
-    storeValueParts(b, factors, 1u, lane);
-    storeValueParts(c, factors, 2u, lane);
-    storeValueParts(d, factors, 3u, lane);
+    storeValueParts(a, largest, 0u, &(*constants).a, lane);
+    storeValueParts(b, largest, 1u, &(*constants).b, lane);
+    storeValueParts(c, largest, 2u, &(*constants).c, lane);
+    storeValueParts(d, largest, 3u, &(*constants).d, lane);
   }
   if (lane == 0u) {
     value_step = largest * (1.0 / LARGEST_UNSIGNED);

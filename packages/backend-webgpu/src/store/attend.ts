@@ -6,19 +6,12 @@ import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
-import { SEGMENT_WORDS, type Segments, SegmentTables } from './segments.js';
+import { ITEM_WORDS, PARTIAL_BYTES, roundTables } from './round-tables.js';
+import type { SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 /** Workgroups worth having: splits become longer when there are more. */
 export const WORKGROUPS = 4096;
-const SHORTEST_SPLIT = 128;
-/** Tokens of a page that take as long as one that is in none. */
-const REST_COST = 8;
-/** Splits of a sequence that cost less to merge than they win. */
-const CHEAP_SPLITS = 128;
-const PARTIAL_BYTES = 32 * 1024 * 1024;
-const NO_STATISTICS = 0xffffffff;
-const ITEM_WORDS = 4;
 
 export interface AttentionKernels extends Omit<AttentionPrograms, 'query' | 'attend' | 'merge'> {
   readonly query: Kernel;
@@ -82,10 +75,10 @@ function* rounds(
   if (round.length > 0) yield round;
 }
 
-/** Queries of one round: at least one, and as many as one split each fits into the partial results. */
+/** Queries of one round: at least one, and as many as a few splits each fit into a dispatch and the partial results. */
 function roundRows({ plan, kernels }: AttendContext): number {
   const bytes = plan.geometry.queryHeads * kernels.partialWords * 4;
-  return Math.max(1, Math.min(LONGEST_X, Math.floor(PARTIAL_BYTES / bytes / 2)));
+  return Math.max(1, Math.min(LONGEST_X / 4, Math.floor(PARTIAL_BYTES / bytes / 2)));
 }
 
 function* blocks(sequences: readonly AttendSequence[], most: number): Generator<QueryBlock> {
@@ -181,7 +174,7 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
     ],
     table: round.firstItem,
     first: round.firstSegment,
-    groups: [round.items, kvHeads, round.rowBlocks],
+    groups: [round.rowBlocks, round.items, kvHeads],
   });
   recorder.dispatch({
     kernel: kernels.merge,
@@ -191,116 +184,13 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
   });
 }
 
-interface RoundTables {
-  readonly sequences: number[];
-  /** Of each sequence, one after another. */
-  readonly segments: Uint32Array[];
-  /** Sequence (offset into `sequences`), first segment, segments, first partial row. */
-  readonly items: number[];
-  /** Sequence (offset into `sequences`), query of the block. */
-  readonly rows: number[];
-  readonly partialRows: number;
-}
-
-function roundTables(context: AttendContext, round: readonly QueryBlock[]): RoundTables {
-  const { plan, kernels, key, value, inputs, segments = new SegmentTables() } = context;
-  const { queryHeads } = plan.geometry;
-  const tables = {
-    sequences: [] as number[],
-    segments: [] as Uint32Array[],
-  };
-  const pageItems: number[] = [];
-  const restItems: number[] = [];
-  const rows: number[] = [];
-  const split = splitTokens(context, round);
-  const keyPlace = { memory: key, inputHalf: inputs.key };
-  const valuePlace = { memory: value, inputHalf: inputs.value };
-  const halfOf = (memory: TensorMemory, page: number) =>
-    page < 0 ? NO_STATISTICS : memory.halfOf('statistics', page);
-  const apart = kernels.pagesApart;
-  const known = new Map<AttendSequence, { readonly first: number; readonly own: Segments }>();
-  let segmentCount = 0;
-  let partialRows = 0;
-  for (const block of round) {
-    const { sequence } = block;
-    let entry = known.get(sequence);
-    if (entry === undefined) {
-      const own = segments.of(sequence, keyPlace, valuePlace, apart);
-      entry = { first: segmentCount, own };
-      segmentCount += own.words.length / SEGMENT_WORDS;
-      tables.segments.push(own.words);
-      known.set(sequence, entry);
-    }
-    const { first: firstSegment, own } = entry;
-    const offset = tables.sequences.length;
-    const blockRows = block.queries * queryHeads;
-    const all = own.words.length / SEGMENT_WORDS;
-    const firstPartial = partialRows;
-    const place = (items: number[], from: number, end: number, tokens: number) => {
-      for (const [first, count] of splits(own.words, from, end, tokens)) {
-        items.push(offset, firstSegment + first, count, partialRows);
-        partialRows += blockRows;
-      }
-    };
-    place(pageItems, 0, own.pages, split);
-    // Workgroups to spare: every segment has one.
-    const restTokens = split > SHORTEST_SPLIT ? split / REST_COST : 1;
-    place(restItems, own.pages, all, apart ? restTokens : split);
-    tables.sequences.push(
-      ...[block.firstQuery, block.queries, block.length],
-      ...[halfOf(key, sequence.key.statistics), halfOf(value, sequence.value.statistics)],
-      ...[firstPartial, (partialRows - firstPartial) / blockRows],
-    );
-    for (let query = 0; query < block.queries; query++) rows.push(offset, query);
-  }
-  // The rest first: a workgroup of it takes longer than one of pages.
-  return { ...tables, items: [...restItems, ...pageItems], rows, partialRows };
-}
-
-/** Tokens of a split: short enough to fill the device, long enough that merging does not cost more. */
-function splitTokens(
-  { plan, kernels, workgroups }: AttendContext,
-  round: readonly QueryBlock[],
-): number {
-  const { queryHeads, kvHeads } = plan.geometry;
-  const { fewestWorkgroups = workgroups } = kernels;
-  let columns = 0;
-  let groups = 0;
-  let bytes = 0;
-  for (const { queries, length } of round) {
-    const rowBlocks = Math.ceil((queries * (queryHeads / kvHeads)) / kernels.rows);
-    columns += kvHeads * rowBlocks;
-    groups += length * kvHeads * rowBlocks;
-    bytes += length * queries * queryHeads * kernels.partialWords * 4;
-  }
-  const worth = Math.min(workgroups, Math.max(fewestWorkgroups, CHEAP_SPLITS * columns));
-  return Math.max(SHORTEST_SPLIT, Math.ceil(groups / worth), Math.ceil(bytes / PARTIAL_BYTES));
-}
-
 /** Bytes that the partial results of so many queries take at most. */
 export function partialBytes(
   { rows, partialWords }: AttentionKernels,
   queries: number,
   queryHeads: number,
 ): number {
-  const most = (WORKGROUPS * rows + 2 * queries * queryHeads) * partialWords * 4;
-  return Math.min(2 * PARTIAL_BYTES, most);
-}
-
-/** Runs of segments `from` to `end` with about `tokens` tokens each: first segment and count. */
-function* splits(
-  words: Uint32Array,
-  from: number,
-  end: number,
-  tokens: number,
-): Generator<[number, number]> {
-  let first = from;
-  let held = 0;
-  for (let i = from; i < end; i++) {
-    held += words[i * SEGMENT_WORDS + 1] as number;
-    if (held < tokens && i < end - 1) continue;
-    yield [first, i + 1 - first];
-    first = i + 1;
-    held = 0;
-  }
+  // Pages and the rest each have as many workgroups, and one more for each sequence.
+  const most = (2 * WORKGROUPS * rows + 3 * queries * queryHeads) * partialWords * 4;
+  return Math.min(3 * PARTIAL_BYTES, most);
 }

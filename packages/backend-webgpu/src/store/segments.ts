@@ -21,6 +21,8 @@ export interface Segments {
   readonly words: Uint32Array;
   /** How many come first that both tensors hold in the same slots of packed pages; none where they are not told apart. */
   readonly pages: number;
+  /** Tokens of the others, where they are told apart. */
+  readonly restTokens: number;
 }
 
 interface KnownSegments {
@@ -51,7 +53,7 @@ export class SegmentTables {
     const found = known.find((entry) => entry.values === value.spans && entry.place === place);
     if (found !== undefined) return found.segments;
     const words = segmentsOf(key.spans, value.spans, pageOf(keyPlace), pageOf(valuePlace));
-    const segments = apart ? pagesFirst(words) : { words, pages: 0 };
+    const segments = apart ? pagesFirst(words) : { words, pages: 0, restTokens: 0 };
     known.push({ values: value.spans, place, segments });
     this.#known.set(key.spans, known);
     return segments;
@@ -113,15 +115,20 @@ function segmentsOf(
   return words.slice(0, at);
 }
 
-function pagesFirst(words: Uint32Array): Segments {
+function pagesFirst(all: Uint32Array): Segments {
   const pages: number[] = [];
   const rest: number[] = [];
-  for (let at = 0; at < words.length; at += SEGMENT_WORDS) {
-    const segment = words.subarray(at, at + SEGMENT_WORDS);
+  let restTokens = 0;
+  for (let at = 0; at < all.length; at += SEGMENT_WORDS) {
+    const segment = all.subarray(at, at + SEGMENT_WORDS);
     if (isPage(segment)) pages.push(...segment);
-    else rest.push(...pieces(segment));
+    else {
+      rest.push(...pieces(segment));
+      restTokens += segment[1] as number;
+    }
   }
-  return { words: Uint32Array.from([...pages, ...rest]), pages: pages.length / SEGMENT_WORDS };
+  const words = Uint32Array.from([...pages, ...rest]);
+  return { words, pages: pages.length / SEGMENT_WORDS, restTokens };
 }
 
 function isPage(segment: Uint32Array): boolean {
