@@ -28,6 +28,16 @@ const FAULTS = {
     from: '(side << 15u)',
     to: '(side << 16u)',
   },
+  'with lines that keep what was cut': {
+    kernel: 'packOutliers',
+    from: 'placeOf(line, position).token < slots',
+    to: 'placeOf(line, position).token < 128u',
+  },
+  'with lines that open to other codes': {
+    kernel: 'packOutliers',
+    from: 'code & 15u',
+    to: 'code & 7u',
+  },
 } satisfies Record<string, SwitchedFault>;
 
 /** Texts of kernels do not depend on thresholds: they are compiled once. */
@@ -81,6 +91,27 @@ async function cuts(twin: Twin): Promise<void> {
   expect(await twin.compareBlocks(restored)).toBeGreaterThan(0);
 }
 
+/** Lines of one head run out of room inside a page: it goes on in bytes. */
+async function runsOut(twin: Twin): Promise<void> {
+  const pair = twin.createPair();
+  await twin.grow(pair, 60);
+  const data = Uint16Array.from({ length: 50 * 2 * 128 }, (_, i) => {
+    const sign = (i * 7) % 3 === 0 ? 0x8000 : 0;
+    const isOutlier = i % 256 < 128 && i % 5 < 2;
+    return isOutlier ? (sign | 0x4200) + ((i * 37) % 512) : sign | (0x3800 + (i % 256));
+  });
+  const tokens = f16Tensor(data, [50, 2, 128]);
+  await twin.append(pair, tokens, tokens);
+  await twin.step([{ pair, tokens: 2 }]);
+  expect(await twin.compareBlocks(pair)).toBeGreaterThan(0);
+  twin.truncate(pair, 70);
+  await twin.step([{ pair, tokens: 3 }]);
+  twin.truncate(pair, 40);
+  await twin.grow(pair, 110);
+  await twin.step([{ pair, tokens: 1 }]);
+  expect(await twin.compareBlocks(pair)).toBeGreaterThan(0);
+}
+
 /** The least that every fault shows in. */
 async function short(twin: Twin): Promise<void> {
   const pair = twin.createPair();
@@ -120,6 +151,10 @@ it('values alone', async () => {
   await passes(bandPlan('usual', { ...BANDS, key: asymmetric(4, 'tokens', 32) }), main);
 });
 
+it('lines that run out of room inside a page', async () => {
+  await passes(bandPlan('usual'), runsOut);
+});
+
 it('as many outliers as a page may have', async () => {
   await passes(bandPlan('usual'), async (twin) => {
     const pair = twin.createPair();
@@ -144,6 +179,14 @@ describe('fails', () => {
     ['with lines that lose sides', 'usual'],
   ] as const)('%s', async (fault, edges) => {
     const outcome = await faults.outcome(fault, (gpu) => onTwin(gpu, bandPlan(edges), short));
+    expect(outcome).toMatch(/nmse|log-sum-exp|byte for byte/);
+  });
+
+  it.each([
+    ['with lines that keep what was cut', cuts],
+    ['with lines that open to other codes', runsOut],
+  ] as const)('%s', async (fault, run) => {
+    const outcome = await faults.outcome(fault, (gpu) => onTwin(gpu, bandPlan('usual'), run));
     expect(outcome).toMatch(/nmse|log-sum-exp|byte for byte/);
   });
 });

@@ -22,56 +22,108 @@ fn affineParameters(range: Range, part: f32) -> vec2<u32> {
   return vec2<u32>(minimum, scaleBits(exactly(width * part)));
 }
 
-// `first`: index of the first of the elements in the scratch.
-fn vectorParameters(first: u32) -> Parameters {
+// What the parameters of a vector are made of.
+struct Measured {
+  outer: Range,
+  inner: Range,
+  middle: Range,
+  largest: f32,
+  anyLow: bool,
+  anyHigh: bool,
+}
+
+// Lanes that measure a vector together.
+const SHARERS = PACK_SIZE / RUN;
+
+var<workgroup> measured: array<Measured, PACK_SIZE>;
+var<workgroup> run_parameters: array<Parameters, RUN>;
+
+fn joinedRange(a: Range, b: Range) -> Range {
+  if (!a.some || !b.some) {
+    return Range(select(b.minimum, a.minimum, a.some), select(b.maximum, a.maximum, a.some), a.some || b.some);
+  }
+  return Range(min(a.minimum, b.minimum), max(a.maximum, b.maximum), true);
+}
+
+fn joined(a: Measured, b: Measured) -> Measured {
+  return Measured(
+    joinedRange(a.outer, b.outer), joinedRange(a.inner, b.inner), joinedRange(a.middle, b.middle),
+    max(a.largest, b.largest), a.anyLow || b.anyLow, a.anyHigh || b.anyHigh,
+  );
+}
+
+// Every SHARERS-th element from number `part` on; `first`: index of the vector in the scratch.
+fn measure(first: u32, part: u32) -> Measured {
   let edges = edgesOf();
-  var outer: Range;
-  var inner: Range;
-  var middle: Range;
-  var largest = 0.0;
-  var anyLow = false;
-  var anyHigh = false;
-  for (var i = 0u; i < tensor_vectorSize; i += 1u) {
+  var result: Measured;
+  for (var i = part; i < tensor_vectorSize; i += SHARERS) {
     let value = scratchValue(first + i);
     let band = bandOf(value, edges);
     if (band == OUTER) {
-      widen(&outer, outerMagnitude(value, edges));
+      widen(&result.outer, outerMagnitude(value, edges));
     } else if (band == INNER) {
-      widen(&inner, value);
+      widen(&result.inner, value);
     } else if (isMember(value)) {
       let shift = middleShift(value, edges);
-      widen(&middle, shift);
-      largest = max(largest, abs(shift));
-      anyHigh = anyHigh || value >= edges.innerHigh;
-      anyLow = anyLow || value < edges.innerHigh;
+      widen(&result.middle, shift);
+      result.largest = max(result.largest, abs(shift));
+      result.anyHigh = result.anyHigh || value >= edges.innerHigh;
+      result.anyLow = result.anyLow || value < edges.innerHigh;
     } else {
-      anyLow = true;
+      result.anyLow = true;
     }
   }
-  let outerBits = affineParameters(outer, 1.0 / 15.0);
-  let innerBits = affineParameters(inner, 1.0 / 31.0);
-  var middleBits = vec2<u32>(scaleBits(largest), 0u);
+  return result;
+}
+
+fn vectorParameters(vector: Measured) -> Parameters {
+  let outerBits = affineParameters(vector.outer, 1.0 / 15.0);
+  let innerBits = affineParameters(vector.inner, 1.0 / 31.0);
+  var middleBits = vec2<u32>(scaleBits(vector.largest), 0u);
   if (!tensor_midRise) {
+    var middle = vector.middle;
     // A low side needs a code that decodes below zero.
-    if (middle.some && anyLow) {
+    if (middle.some && vector.anyLow) {
       middle.minimum = min(middle.minimum, SMALLEST_LOW);
     }
     middleBits = affineParameters(middle, 1.0 / 15.0);
     // A high side needs one that does not: the rounded step may fall short of it.
-    if (anyHigh && f16Value(middleBits.x) + 15.0 * f16Value(middleBits.y) < 0.0) {
+    if (vector.anyHigh && f16Value(middleBits.x) + 15.0 * f16Value(middleBits.y) < 0.0) {
       middleBits.y += 1u;
     }
   }
   return Parameters(middleBits.x, middleBits.y, outerBits.x, outerBits.y, innerBits.x, innerBits.y);
 }
 
+// One workgroup: RUN neighbour slots.
 @compute @workgroup_size(PACK_SIZE)
-fn packParameters(@builtin(global_invocation_id) id: vec3<u32>) {
-  let pack = packOf(id.z);
-  let run = (pack.slot / RUN + id.x) * RUN;
-  let base = parameterBase(pack.page, id.y);
+fn packParameters(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let pack = packOf(group.z);
+  let run = (pack.slot / RUN + group.x) * RUN;
+  let own = run + lane / SHARERS;
+  let part = lane % SHARERS;
+  var vector: Measured;
+  if (own >= pack.slot && own < pack.slot + pack.count) {
+    vector = measure(elementIndex(pack, own, group.y, 0u), part);
+  }
+  measured[lane] = vector;
+  for (var stride = SHARERS / 2u; stride > 0u; stride /= 2u) {
+    workgroupBarrier();
+    if (part < stride) {
+      measured[lane] = joined(measured[lane], measured[lane + stride]);
+    }
+  }
+  if (part == 0u) {
+    run_parameters[lane / SHARERS] = vectorParameters(measured[lane]);
+  }
+  workgroupBarrier();
+  // Slots share words.
+  if (lane != 0u) {
+    return;
+  }
+  let base = parameterBase(pack.page, group.y);
   for (var slot = max(run, pack.slot); slot < min(run + RUN, pack.slot + pack.count); slot += 1u) {
-    let parameters = vectorParameters(elementIndex(pack, slot, id.y, 0u));
+    let parameters = run_parameters[slot - run];
     putField(base + tensor_middleWord, slot, 16u, parameters.middle);
     if (!tensor_midRise) {
       putField(base + tensor_middleStepWord, slot, 16u, parameters.middleStep);

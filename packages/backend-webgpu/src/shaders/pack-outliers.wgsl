@@ -1,5 +1,5 @@
-// The sparse bytes of outlier bands, docs/block-format.md 5: in the order of slots, chunks and channels; or lines of them. One workgroup: the
-// new slots of one head of one page, one chunk to a lane. A head that overflows its room is named in `faults`.
+// The sparse bytes of outlier bands, docs/block-format.md 5: in the order of slots, chunks and channels. One workgroup: the new
+// slots of one head of one page, one chunk to a lane. A head that overflows its room is named in `faults`.
 
 const CHUNK = 64u;
 const CHUNKS = (tensor_headDim + CHUNK - 1u) / CHUNK;
@@ -8,13 +8,9 @@ const CHUNKS = (tensor_headDim + CHUNK - 1u) / CHUNK;
 
 var<workgroup> counts: array<u32, PACK_SIZE>;
 
-@compute @workgroup_size(PACK_SIZE)
-fn packOutliers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let pack = packOf(group.z);
-  let head = group.y;
-  let base = pack.page + head * tensor_headWords;
+// `base`: the first word of the head.
+fn putBytes(pack: Pack, head: u32, base: u32, lane: u32) {
   let edges = edgesOf();
-  openLines(base, pack.slot, lane);
   let items = pack.count * CHUNKS;
   var end = 0u;
   if (pack.slot > 0u) {
@@ -47,7 +43,6 @@ fn packOutliers(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
   if (lane == 0u && end > tensor_capacity) {
     atomicMin(&faults[0], job.entries * 65536u + head);
   }
-  closeLines(base, pack.slot + pack.count, lane);
 }
 
 // Bytes of one chunk of one slot, from byte `first` on.

@@ -196,16 +196,19 @@ export function packRows(
       groups: [tokens, layout.heads, packs.length],
     });
   const vectors = layout.parametersShared ? 1 : layout.heads;
-  for (const [kernel, invocations, heads] of [
-    [kernels.parameters, parameterRuns, vectors],
-    [kernels.codes, layout.codes.rows === 'groups' ? parameterRuns : codeWords, layout.heads],
+  const codes = layout.codes.rows === 'groups' ? parameterRuns : codeWords;
+  // A run is a workgroup where vectors have bands, an invocation elsewhere.
+  const runGroups = kernels.outliers === null ? Math.ceil(parameterRuns / LANES) : parameterRuns;
+  for (const [kernel, groups, heads] of [
+    [kernels.parameters, runGroups, vectors],
+    [kernels.codes, Math.ceil(codes / LANES), layout.heads],
   ] as const) {
     if (kernel === null) continue;
     recorder.dispatch({
       kernel,
       buffers: [scratch, memory.buffer],
       table: first,
-      groups: [Math.ceil(invocations / LANES), heads, packs.length],
+      groups: [groups, heads, packs.length],
     });
   }
   if (kernels.outliers === null) return;
