@@ -52,7 +52,7 @@ export function readFlags(args: readonly string[]): Flags {
       queries: { type: 'string', default: '1' },
       layers: { type: 'string', default: '0' },
       samples: { type: 'string', default: '15' },
-      'warm-ms': { type: 'string', default: '50' },
+      'warm-ms': { type: 'string', default: '100' },
       bandwidth: { type: 'string', default: '4.48' },
       'no-speed': { type: 'boolean', default: false },
       'no-errors': { type: 'boolean', default: false },

@@ -1,7 +1,6 @@
 // The packing kernel over pages of 128 tokens, head dim 128: codes stay in the words they are stored in and meet 8-bit parts
 // of queries and of probabilities in dot4I8Packed and dot4U8Packed. One workgroup: the segments of one split of one
-// sequence, one kv head, four query rows. It meets pages (integer-pages.wgsl) or only
-// what is none (integer-rest.wgsl).
+// sequence, one kv head, four query rows. All of them are pages (integer-pages.wgsl), or none is (integer-rest.wgsl).
 //
 // Keys: a lane owns four tokens of the page. Values: a lane owns four channels. Scales along the reduction are folded into
 // the query (keys) or the probabilities (values), once per page and group ("outer"); scales across it multiply sums of

@@ -18,7 +18,7 @@ const QUERY_SETS = 4;
 const PAGE_TOKENS = 128;
 
 /** One sequence is faster in so many workgroups than in more, whose partial results are merged. */
-export const INTEGER_WORKGROUPS = 1024;
+export const INTEGER_WORKGROUPS = 2048;
 
 const FIELDS: Readonly<Record<number, ShaderPart>> = {
   2: 'integer-fields-2',

@@ -1,5 +1,5 @@
 // Attention over what integer-pages.wgsl does not meet: tokens that one tensor at least keeps in f16, or that lie in other slots
-// of their pages. A tile is at most as many tokens as there are lanes. The workgroup memory also holds the query as f32 by
+// of their pages. A segment is a tile: no more tokens than there are lanes. The workgroup memory also holds the query as f32 by
 // channel, and weights as f32 by token of the tile.
 
 fn attendRest(running: ptr<function, Running>, work: Work, lane: u32) {
@@ -7,66 +7,64 @@ fn attendRest(running: ptr<function, Running>, work: Work, lane: u32) {
   let added = addedDots();
   for (var s = 0u; s < work.segments; s += 1u) {
     let segment = segmentAt(work.firstSegment + s);
-    for (var start = 0u; start < segment.count; start += LANES) {
-      let count = min(LANES, segment.count - start);
-      let firstToken = segment.position + start;
-      let position = positionsOf(work.firstPosition, work.firstRow);
-      let nothing = vec4<f32>(NOTHING);
-      // At most four tokens a lane.
-      var logits = Rows(nothing, nothing, nothing, nothing);
-      var offset = lane;
-      if (segment.key_source == SOURCE_PACKED) {
-        let slot = segment.key_slot + start;
-        let dotted = keyDots(Slots(segment.key_page / 4u + head * key_headWords / 4u, slot, count), lane, false);
-        // Wraps for tokens before the tile, which are then not below its count.
-        offset = 4u * lane - slot;
-        logits = Rows(
-          select(nothing, capped(dotted.a + added), seen(offset, count, firstToken, position)),
-          select(nothing, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position)),
-          select(nothing, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position)),
-          select(nothing, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position)),
-        );
-      } else {
-        holdQuery(lane);
-        workgroupBarrier();
-        // Lanes past the last token repeat it unseen: lanes that part ways may not meet again before the next reduction.
-        let token = min(lane, count - 1u);
-        let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + start + token, head);
-        logits.a = select(nothing, capped(dotted), seen(lane, count, firstToken, position));
-      }
-      let maximum = raise(running, logits, lane);
-      var shares = Rows(
-        shown(exp2(logits.a - maximum), logits.a), shown(exp2(logits.b - maximum), logits.b),
-        shown(exp2(logits.c - maximum), logits.c), shown(exp2(logits.d - maximum), logits.d),
+    let count = segment.count;
+    let firstToken = segment.position;
+    let position = positionsOf(work.firstPosition, work.firstRow);
+    let nothing = vec4<f32>(NOTHING);
+    // At most four tokens a lane.
+    var logits = Rows(nothing, nothing, nothing, nothing);
+    var offset = lane;
+    if (segment.key_source == SOURCE_PACKED) {
+      let slot = segment.key_slot;
+      let dotted = keyDots(Slots(segment.key_page / 4u + head * key_headWords / 4u, slot, count), lane, false);
+      // Wraps for tokens before the tile, which are then not below its count.
+      offset = 4u * lane - slot;
+      logits = Rows(
+        select(nothing, capped(dotted.a + added), seen(offset, count, firstToken, position)),
+        select(nothing, capped(dotted.b + added), seen(offset + 1u, count, firstToken, position)),
+        select(nothing, capped(dotted.c + added), seen(offset + 2u, count, firstToken, position)),
+        select(nothing, capped(dotted.d + added), seen(offset + 3u, count, firstToken, position)),
       );
-      (*running).sum += shares.a + shares.b + shares.c + shares.d;
-      // Nobody still reads parts of keys or the query, or the maximum.
+    } else {
+      holdQuery(lane);
       workgroupBarrier();
-      if (lane == 0u) {
-        row_maximum = maximum;
-      }
-      keepWeight(offset, shares.a);
-      if (segment.key_source == SOURCE_PACKED) {
-        keepWeight(offset + 1u, shares.b);
-        keepWeight(offset + 2u, shares.c);
-        keepWeight(offset + 3u, shares.d);
-      }
-      workgroupBarrier();
-      if (segment.value_source == SOURCE_PACKED) {
-        let slot = segment.value_slot + start;
-        let begin = 4u * lane - slot;
-        shares = Rows(
-          weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
-        );
-        workgroupBarrier();
-        let values = Slots(segment.value_page / 4u + head * value_headWords / 4u, slot, count);
-        addPacked(running, valueDots(values, shares, &(*running).constants, lane, false), shares);
-      } else {
-        (*running).plain =
-          plainValues((*running).plain, segment.value_source, segment.value_page, segment.value_slot + start, count, head, lane);
-      }
-      workgroupBarrier();
+      // Lanes past the last token repeat it unseen: lanes that part ways may not meet again before the next reduction.
+      let token = min(lane, count - 1u);
+      let dotted = plainDots(segment.key_source, segment.key_page, segment.key_slot + token, head);
+      logits.a = select(nothing, capped(dotted), seen(lane, count, firstToken, position));
     }
+    let maximum = raise(running, logits, lane);
+    var shares = Rows(
+      shown(exp2(logits.a - maximum), logits.a), shown(exp2(logits.b - maximum), logits.b),
+      shown(exp2(logits.c - maximum), logits.c), shown(exp2(logits.d - maximum), logits.d),
+    );
+    (*running).sum += shares.a + shares.b + shares.c + shares.d;
+    // Nobody still reads parts of keys or the query, or the maximum.
+    workgroupBarrier();
+    if (lane == 0u) {
+      row_maximum = maximum;
+    }
+    keepWeight(offset, shares.a);
+    if (segment.key_source == SOURCE_PACKED) {
+      keepWeight(offset + 1u, shares.b);
+      keepWeight(offset + 2u, shares.c);
+      keepWeight(offset + 3u, shares.d);
+    }
+    workgroupBarrier();
+    if (segment.value_source == SOURCE_PACKED) {
+      let slot = segment.value_slot;
+      let begin = 4u * lane - slot;
+      shares = Rows(
+        weightAt(begin, count), weightAt(begin + 1u, count), weightAt(begin + 2u, count), weightAt(begin + 3u, count),
+      );
+      workgroupBarrier();
+      let values = Slots(segment.value_page / 4u + head * value_headWords / 4u, slot, count);
+      addPacked(running, valueDots(values, shares, &(*running).constants, lane, false), shares);
+    } else {
+      (*running).plain =
+        plainValues((*running).plain, segment.value_source, segment.value_page, segment.value_slot, count, head, lane);
+    }
+    workgroupBarrier();
   }
 }
 

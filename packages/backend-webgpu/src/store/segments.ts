@@ -31,7 +31,7 @@ interface KnownSegments {
   readonly segments: Segments;
 }
 
-/** Tokens of a segment that is no page: short ones can be parted among workgroups. */
+/** Tokens of a segment that is no page: no more than lanes of integer-rest.wgsl, and few, so that workgroups can share them. */
 const REST_TOKENS = 16;
 
 /**
