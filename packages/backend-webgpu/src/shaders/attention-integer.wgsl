@@ -149,7 +149,13 @@ fn finish(running: ptr<function, Running>, group: vec3<u32>, lane: u32) {
   let total = sumOfLanes((*running).sum, lane);
   let packedTotal = sumOfLanes((*running).packedSum, lane);
   let constant = constantsOf((*running).constants, lane);
-  let everywhere = Rows(vec4<f32>(constant.x), vec4<f32>(constant.y), vec4<f32>(constant.z), vec4<f32>(constant.w));
+  // Highest fields that are signed are read as they are meant: nothing is added to their channels.
+  let asMeant = value_isTop & vec4<bool>(value_signed);
+  let nothing = vec4<f32>(0.0);
+  let everywhere = Rows(
+    select(vec4<f32>(constant.x), nothing, asMeant), select(vec4<f32>(constant.y), nothing, asMeant),
+    select(vec4<f32>(constant.z), nothing, asMeant), select(vec4<f32>(constant.w), nothing, asMeant),
+  );
   if (VALUE_TRANSFORMED) {
     (*running).packed = summed((*running).packed, everywhere);
   } else {

@@ -51,10 +51,20 @@ export interface FieldCodes {
 }
 
 /**
- * Bytes of keys are signed, as queries are: their highest field is signed, the others are not. Bytes of values are not. With
- * 3 bits no field reaches the highest bit of a byte that is met.
+ * Whether codes meet signed integers: of queries, or of probabilities into which scales are folded that have signs.
  */
-export function fieldCodes({ tensor, scheme }: TensorPlan): FieldCodes {
+export function meetsSigned({ tensor, scheme, layout }: TensorPlan): boolean {
+  if (tensor === 'key') return true;
+  const isFolded = layout?.codes.rows !== 'channels';
+  return isFolded && scheme.bits !== 16 && scheme.quantizer.codes === 'fullSigned';
+}
+
+/**
+ * Bytes that meet signed integers are signed: their highest field is signed, the others are not. With 3 bits no field reaches
+ * the highest bit of a byte that is met.
+ */
+export function fieldCodes(plan: TensorPlan): FieldCodes {
+  const { scheme } = plan;
   if (scheme.bits === 16) throw new TypeError('an f16 tensor has no codes');
   const half = 2 ** (scheme.bits - 1);
   const isSigned = scheme.quantizer.mode === 'symmetric' && scheme.outliers === undefined;
@@ -62,7 +72,7 @@ export function fieldCodes({ tensor, scheme }: TensorPlan): FieldCodes {
     readsSigned === isSigned
       ? { flip: 0, offset: 0 }
       : { flip: half, offset: isSigned ? -half : half };
-  const [top, low] = [field(tensor === 'key' && scheme.bits !== 3), field(false)];
+  const [top, low] = [field(meetsSigned(plan) && scheme.bits !== 3), field(false)];
   return { topFlip: top.flip, lowFlip: low.flip, topOffset: top.offset, lowOffset: low.offset };
 }
 

@@ -1,12 +1,15 @@
 // Values with groups along channels: a scale per token and set of channels is folded into the probabilities, page by page.
 
+// Scales that have signs make signed integers of probabilities.
+const LARGEST_FOLDED = select(LARGEST_UNSIGNED, LARGEST_SIGNED, value_signed);
+
 // What one of the integers of probabilities is worth, by row: it waits here while words are met.
 var<workgroup> value_step: vec4<f32>;
 
 // Probabilities with the scales of one set of channels; what decoding adds goes into `added`.
 fn foldValues(shares: Rows, scales: vec4<f32>, zeros: vec4<f32>, added: ptr<function, vec4<f32>>) -> Rows {
   let folded = Rows(shares.a * scales.x, shares.b * scales.y, shares.c * scales.z, shares.d * scales.w);
-  // All fields have one offset.
+  // All fields have one offset, or the highest ones none.
   if (value_lowOffset != 0.0) {
     *added += value_lowOffset * (folded.a + folded.b + folded.c + folded.d);
   }
@@ -33,19 +36,29 @@ fn valueParameters(slots: Slots, plane: u32, lane: u32) -> Rows {
 }
 
 fn largestRows(rows: Rows) -> vec4<f32> {
+  if (value_signed) {
+    return max(max(abs(rows.a), abs(rows.b)), max(abs(rows.c), abs(rows.d)));
+  }
   return max(max(rows.a, rows.b), max(rows.c, rows.d));
+}
+
+fn foldedParts(integers: Integers) -> Parts {
+  if (value_signed) {
+    return signedParts(integers);
+  }
+  return unsignedParts(integers);
 }
 
 // Stores the parts of one set; what rounding took from the lane's tokens, times the middle of the codes, goes into `added`: rounding
 // then meets codes measured from their middle. Two parts are exact enough without.
 fn storeValueParts(folded: Rows, largest: vec4<f32>, group: u32, added: ptr<function, vec4<f32>>, lane: u32) {
-  let integers = integersOf(transposed(folded), factorsOf(largest, LARGEST_UNSIGNED));
-  let bytes = unsignedParts(integers);
+  let integers = integersOf(transposed(folded), factorsOf(largest, LARGEST_FOLDED));
+  let bytes = foldedParts(integers);
   parts[(SPARE_SET + group) * SET + lane] = bytes.high;
   if (PARTS == 2u) {
     parts[(SPARE_SET + VALUE_SETS + group) * SET + lane] = bytes.low;
   } else {
-    let rounded = integerSums(integers) * (largest * (1.0 / LARGEST_UNSIGNED));
+    let rounded = integerSums(integers) * (largest * (1.0 / LARGEST_FOLDED));
     *added += (value_half - 0.5) * (folded.a + folded.b + folded.c + folded.d - rounded);
   }
 }
@@ -77,7 +90,7 @@ fn valueDots(slots: Slots, shares: Rows, constants: ptr<function, Rows>, lane: u
     storeValueParts(d, largest, 3u, &(*constants).d, lane);
   }
   if (lane == 0u) {
-    value_step = largest * (1.0 / LARGEST_UNSIGNED);
+    value_step = largest * (1.0 / LARGEST_FOLDED);
   }
   workgroupBarrier();
   let numbers = value_run(slots.page, lane * VALUE_SETS / LANES, lane, inPages);

@@ -150,12 +150,15 @@ fn placeOf(line: u32, position: u32) -> Place {
 // Records of slots before `slots`: the first ones of a line, because records are in the order of positions.
 fn keptOf(line: u32, slots: u32) -> u32 {
   let entry = line_entries[line];
-  var count = 0u;
-  for (var i = 0u; i < 8u * (entry >> 24u); i += 1u) {
-    let position = positionOf(recordOf(entry, i));
-    count += select(0u, 1u, position != NOWHERE && placeOf(line, position).token < slots);
+  var count = 8u * (entry >> 24u);
+  while (count > 0u && !stays(line, positionOf(recordOf(entry, count - 1u)), slots)) {
+    count -= 1u;
   }
   return count;
+}
+
+fn stays(line: u32, position: u32, slots: u32) -> bool {
+  return position != NOWHERE && placeOf(line, position).token < slots;
 }
 
 fn clearMarks(lane: u32) {
@@ -244,8 +247,8 @@ fn putLines(base: u32, lane: u32) {
     for (var i = 0u; i < 4u * line_vectors[line]; i += 1u) {
       var word = NO_RECORDS;
       if (2u * i < kept) {
-        let stays = select(0xffffu, 0xffffffffu, 2u * i + 1u < kept);
-        word = (records[old + i] & stays) | (NO_RECORDS & ~stays);
+        let mask = select(0xffffu, 0xffffffffu, 2u * i + 1u < kept);
+        word = (records[old + i] & mask) | (NO_RECORDS & ~mask);
       }
       atomicStore(&memory[first + i], word);
     }

@@ -8,7 +8,7 @@ import type {
   QuantizedTensorScheme,
   TensorPlan,
 } from '@lowbit-kv/core';
-import { type CodeOrder, fieldCodes } from './code-order.js';
+import { type CodeOrder, fieldCodes, meetsSigned } from './code-order.js';
 import type { Constant, Constants } from './compose.js';
 import { groupSize } from './group-size.js';
 import { levelsOf, type TensorNumbers, tableOf } from './tensor-numbers.js';
@@ -161,6 +161,7 @@ function exponentOf(value: number): number {
 function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<string, Constant> {
   const { topFlip, lowFlip, topOffset, lowOffset } = fieldCodes(plan);
   const isKey = plan.tensor === 'key';
+  const signed = meetsSigned(plan);
   const alongTokens = layout.codes.rows === 'channels';
   const sets =
     alongTokens === isKey
@@ -169,7 +170,7 @@ function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<strin
         : layout.headDim / layout.channelsPerGroup
       : 1;
   // Of 1.5 * 2^23 and of 2^23: sums of signed products go both ways.
-  const sumZero = isKey ? 0x4b400000 : 0x4b000000;
+  const sumZero = signed ? 0x4b400000 : 0x4b000000;
   return {
     reducesTokens: !isKey,
     otherCount: isKey ? layout.blockTokens : layout.headDim,
@@ -178,9 +179,9 @@ function reductionConstants(plan: TensorPlan, layout: BlockLayout): Record<strin
     topOffset: { f32: topOffset },
     lowOffset: { f32: lowOffset },
     half: { f32: 2 ** (layout.bits - 1) },
-    signed: isKey,
+    signed,
     sumZero: { i32: sumZero },
-    numberZero: { f32: isKey ? 1.5 * 2 ** 23 : 2 ** 23 },
+    numberZero: { f32: signed ? 1.5 * 2 ** 23 : 2 ** 23 },
     sets,
   };
 }

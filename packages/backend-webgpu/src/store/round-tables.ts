@@ -47,7 +47,8 @@ export function roundTables(context: AttendContext, round: readonly QueryBlock[]
     const blockRows = block.queries * queryHeads;
     const firstPartial = partialRows;
     const place = (items: number[], from: number, end: number, tokens: number) => {
-      for (const [first, count] of splits(own.words, from, end, tokens)) {
+      const seen = endBefore(own.words, from, end, block.length);
+      for (const [first, count] of splits(own.words, from, seen, tokens)) {
         items.push(offset, firstSegment + first, count, partialRows);
         partialRows += blockRows;
       }
@@ -106,9 +107,10 @@ function restTokens(
 ): number {
   const { queryHeads, kvHeads } = plan.geometry;
   let tokens = 0;
-  for (const { sequence, queries } of round) {
+  for (const { sequence, queries, length } of round) {
     const rowBlocks = Math.ceil((queries * (queryHeads / kvHeads)) / kernels.rows);
-    tokens += (placed.get(sequence) as PlacedSegments).own.restTokens * kvHeads * rowBlocks;
+    const { own } = placed.get(sequence) as PlacedSegments;
+    tokens += Math.min(own.restTokens, length) * kvHeads * rowBlocks;
   }
   const wanted = split > SHORTEST_SPLIT ? split / REST_COST : 1;
   return Math.max(wanted, tokens / workgroups);
@@ -132,6 +134,13 @@ function splitTokens(
   }
   const worth = Math.min(workgroups, Math.max(fewestWorkgroups, CHEAP_SPLITS * columns));
   return Math.max(SHORTEST_SPLIT, Math.ceil(groups / worth), Math.ceil(bytes / PARTIAL_BYTES));
+}
+
+/** The end of the segments `from` to `end`, in rising position, that begin before position `length`: queries see no others. */
+function endBefore(words: Uint32Array, from: number, end: number, length: number): number {
+  let seen = end;
+  while (seen > from && (words[(seen - 1) * SEGMENT_WORDS] as number) >= length) seen--;
+  return seen;
 }
 
 /** Runs of segments `from` to `end` with about `tokens` tokens each: first segment and count. */

@@ -33,6 +33,10 @@ const PARTS = {
     value: symmetric(8, 'fullSigned', 'tokens', 128),
     packing: 'after-attention',
   },
+  'signed scales': {
+    key: symmetric(4, 'fullSigned', 'tokens', 32),
+    value: symmetric(4, 'fullSigned', 'channels', 32, window),
+  },
   sliding: {
     key: asymmetric(4, 'tokens', 128),
     value: asymmetric(4, 'channels', 128, window),

@@ -36,6 +36,10 @@ const PARTS: Readonly<Record<string, SchemeParts>> = {
     key: asymmetric(4, 'channels', 128),
     value: asymmetric(4, 'channels', 128),
   },
+  'signed scales along channels, 4 bit': {
+    key: symmetric(4, 'fullSigned', 'channels', 32),
+    value: symmetric(4, 'fullSigned', 'channels', 32),
+  },
   'scaled symmetric keys along channels, values along tokens, 3 bit': {
     key: channelScaled(symmetric(3, 'fullSigned', 'channels', 32), 128),
     value: symmetric(3, 'fullSigned', 'tokens', 32),

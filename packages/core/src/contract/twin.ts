@@ -224,7 +224,7 @@ export class Twin {
     const channelOps = [
       { channel: seed % 7, mul: 4, add: 0 },
       { channel: 8 + (seed % 5), mul: 1, add: 1.5 },
-    ];
+    ].filter(({ channel }) => channel < (shape.at(-1) as number));
     return f16Tensor(lcgNormal({ seed, shape, dtype: 'f16', channelOps }), shape);
   }
 
