@@ -7,7 +7,7 @@ import { GpuContext } from './device/context.js';
 import type { Recording } from './device/recorder.js';
 import { refusals } from './refusals.js';
 import type { Precision, ShaderOptions } from './shaders/attention-programs.js';
-import { partialBytes } from './store/attend.js';
+import { partialBytes, roundQueries } from './store/attend.js';
 import { importKernels, type LayerKernels, planKernels } from './store/kernels.js';
 import { scratchBytes, WebGpuStore } from './store/webgpu-store.js';
 
@@ -119,7 +119,8 @@ async function warmUp(
   for (const [i, { geometry }] of plan.layers.entries()) {
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
     const { attention } = kernels[i] as LayerKernels;
-    prepared.atLeast(queries * queryHeads * attention.queryWords * 4);
+    const together = Math.min(queries, roundQueries(queryHeads, attention.partialWords));
+    prepared.atLeast(together * queryHeads * attention.queryWords * 4);
     partials.atLeast(partialBytes(attention, queries, queryHeads));
     make(inputs, tokens * kvHeads * (keyHeadDim + valueHeadDim) * 2 + 16);
     // Inputs of all layers live until the step ends; queries and results of one attend are given back before the next.

@@ -1,11 +1,17 @@
-// Partial results of attention: never more than warmUp makes room for.
+// Scratch of attention, partial results and queries: never more than warmUp makes room for.
 import { createPlan, type Span } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { GrowingBuffer } from '../src/device/growing-buffer.js';
 import type { Dispatch, Recorder } from '../src/device/recorder.js';
-import { type AttendContext, attend, partialBytes, WORKGROUPS } from '../src/store/attend.js';
+import {
+  type AttendContext,
+  attend,
+  partialBytes,
+  roundQueries,
+  WORKGROUPS,
+} from '../src/store/attend.js';
 import type { TensorMemory } from '../src/store/tensor-memory.js';
 
 const memory = {
@@ -33,7 +39,7 @@ interface DrawnJob {
   readonly sequences: readonly DrawnSequence[];
 }
 
-/** What attention asks of the partial results at most, in bytes, and what warmUp makes. */
+/** What attention asks for at most, in bytes, and what warmUp makes: partial results, prepared queries. */
 function bytesOf({ kvHeads, group, headDim, doubled, pagesApart, sequences }: DrawnJob) {
   const queryHeads = kvHeads * group;
   const [plan] = createPlan(
@@ -42,6 +48,7 @@ function bytesOf({ kvHeads, group, headDim, doubled, pagesApart, sequences }: Dr
   ).layers;
   if (plan === undefined) throw new TypeError('a plan has a layer');
   let asked = 0;
+  let askedQueries = 0;
   let largestDispatch = 0;
   const partialWords = 4 + headDim * (doubled ? 2 : 1);
   const kernels = {
@@ -66,7 +73,12 @@ function bytesOf({ kvHeads, group, headDim, doubled, pagesApart, sequences }: Dr
     value: memory,
     inputs: { buffer: nothing, key: 0, value: 0 },
     query: { source: nothing, type: 'f16' },
-    prepared: { atLeast: () => nothing } as unknown as GrowingBuffer,
+    prepared: {
+      atLeast(bytes: number) {
+        askedQueries = Math.max(askedQueries, bytes);
+        return nothing;
+      },
+    } as unknown as GrowingBuffer,
     partials: {
       atLeast(bytes: number) {
         asked = Math.max(asked, bytes);
@@ -91,7 +103,14 @@ function bytesOf({ kvHeads, group, headDim, doubled, pagesApart, sequences }: Dr
       return sequence;
     }),
   );
-  return { asked, largestDispatch, made: partialBytes(kernels, firstQuery, queryHeads) };
+  const together = Math.min(firstQuery, roundQueries(queryHeads, partialWords));
+  return {
+    asked,
+    askedQueries,
+    largestDispatch,
+    made: partialBytes(kernels, firstQuery, queryHeads),
+    madeQueries: together * queryHeads * kernels.queryWords * 4,
+  };
 }
 
 /** Pages of 128, then what stays f16. */
@@ -155,8 +174,11 @@ const LONG_PROMPT: DrawnJob = {
 it('are never more than warmUp makes', { timeout: 60_000 }, () => {
   fc.assert(
     fc.property(job, (drawn) => {
-      const { asked, made, largestDispatch } = bytesOf(drawn);
+      const { asked, askedQueries, made, madeQueries, largestDispatch } = bytesOf(drawn);
       expect(asked).toBeLessThanOrEqual(made);
+      expect(askedQueries).toBeLessThanOrEqual(madeQueries);
+      // Bindings of 128 MiB are what every device has.
+      expect(madeQueries).toBeLessThanOrEqual(2 ** 27);
       expect(largestDispatch).toBeLessThanOrEqual(65535);
     }),
     { numRuns: RUNS, examples: [[LONG_PROMPT]] },

@@ -38,7 +38,7 @@ struct Work {
 fn workOf(group: vec3<u32>) -> Work {
   let item = job.table + group.y * ITEM_WORDS;
   let sequence = commands[item];
-  let firstQuery = commands[sequence];
+  let firstQuery = commands[sequence + 7u];
   let queries = commands[sequence + 1u];
   let head = group.z;
   let rows = queries * GROUP_HEADS;

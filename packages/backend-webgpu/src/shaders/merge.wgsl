@@ -21,7 +21,7 @@ var<workgroup> factors: array<f32, HELD>;
 var<workgroup> columns: array<vec4<f32>, TEAMS * COLUMNS>;
 
 // A row of the table: sequence, query of the sequence. A sequence: first query, queries, length, key statistics,
-// value statistics, first row of partial results, splits.
+// value statistics, first row of partial results, splits, first query as attention reads it.
 @compute @workgroup_size(ROW_SIZE)
 fn merge(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let at = job.table + (group.x + group.z * 32768u) * 2u;

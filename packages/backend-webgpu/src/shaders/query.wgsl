@@ -24,11 +24,12 @@ fn sourceValue(index: u32) -> f32 {
 fn prepareQuery(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let at = job.table + (group.x + group.z * 32768u) * 2u;
   let sequence = commands[at];
-  let query = (commands[sequence] + commands[at + 1u]) * QUERY_HEADS + group.y;
+  let given = (commands[sequence] + commands[at + 1u]) * QUERY_HEADS + group.y;
+  let query = (commands[sequence + 7u] + commands[at + 1u]) * QUERY_HEADS + group.y;
   let statisticsPage = commands[sequence + 3u];
   let head = group.y / GROUP_HEADS;
   for (var channel = lane; channel < key_headDim; channel += ROW_SIZE) {
-    let value = sourceValue(job.first + query * key_headDim + channel);
+    let value = sourceValue(job.first + given * key_headDim + channel);
     queries[query * QUERY_WORDS + channel] = value;
     row_values[channel] = value;
   }

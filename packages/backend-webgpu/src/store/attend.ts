@@ -6,7 +6,7 @@ import type { GrowingBuffer } from '../device/growing-buffer.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X, type Recorder } from '../device/recorder.js';
 import type { AttentionPrograms } from '../shaders/attention-programs.js';
-import { ITEM_WORDS, PARTIAL_BYTES, roundTables } from './round-tables.js';
+import { areReadAsTheyCame, ITEM_WORDS, PARTIAL_BYTES, roundTables } from './round-tables.js';
 import type { SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
@@ -57,12 +57,12 @@ export function attend(
 }
 
 function* rounds(
-  context: AttendContext,
+  { plan, kernels }: AttendContext,
   sequences: readonly AttendSequence[],
 ): Generator<readonly QueryBlock[]> {
   let round: QueryBlock[] = [];
   let rows = 0;
-  const room = roundRows(context);
+  const room = roundQueries(plan.geometry.queryHeads, kernels.partialWords);
   for (const block of blocks(sequences, room)) {
     if (rows + block.queries > room) {
       yield round;
@@ -76,8 +76,8 @@ function* rounds(
 }
 
 /** Queries of one round: at least one, and as many as a few splits each fit into a dispatch and the partial results. */
-function roundRows({ plan, kernels }: AttendContext): number {
-  const bytes = plan.geometry.queryHeads * kernels.partialWords * 4;
+export function roundQueries(queryHeads: number, partialWords: number): number {
+  const bytes = queryHeads * partialWords * 4;
   return Math.max(1, Math.min(LONGEST_X / 4, Math.floor(PARTIAL_BYTES / bytes / 2)));
 }
 
@@ -117,12 +117,7 @@ export function placeRound(
   const { queryHeads, kvHeads } = plan.geometry;
   const tables = roundTables(context, round);
   const queries = round.reduce((sum, block) => sum + block.queries, 0);
-  const prepared = context.prepared.atLeast(
-    Math.max(...round.map(({ firstQuery, queries: count }) => firstQuery + count)) *
-      queryHeads *
-      kernels.queryWords *
-      4,
-  );
+  const prepared = context.prepared.atLeast(queries * queryHeads * kernels.queryWords * 4);
   const partials = context.partials.atLeast(tables.partialRows * kernels.partialWords * 4);
   const { sequences, segments, items, rows } = tables;
   const segmentWords = segments.reduce((sum, words) => sum + words.length, 0);
@@ -153,8 +148,7 @@ export function dispatchRound(context: AttendContext, round: PlacedRound): void 
   const { plan, recorder, kernels, key, value, inputs, query, output, logSumExp } = context;
   const { queryHeads, kvHeads } = plan.geometry;
   const { prepared, partials, queries } = round;
-  // Queries that are f32 and meet plain keys are read as they came.
-  const asTheyCame = query.type === 'f32' && kernels.queryWords === plan.key.headDim;
+  const asTheyCame = areReadAsTheyCame(context);
   if (!asTheyCame)
     recorder.dispatch({
       kernel: kernels.query,

@@ -40,6 +40,7 @@ export function roundTables(context: AttendContext, round: readonly QueryBlock[]
   const restItems: number[] = [];
   const rows: number[] = [];
   let partialRows = 0;
+  let prepared = 0;
   for (const block of round) {
     const { sequence } = block;
     const { first: firstSegment, own } = placed.get(sequence) as PlacedSegments;
@@ -59,7 +60,9 @@ export function roundTables(context: AttendContext, round: readonly QueryBlock[]
       ...[block.firstQuery, block.queries, block.length],
       ...[halfOf(key, sequence.key.statistics), halfOf(value, sequence.value.statistics)],
       ...[firstPartial, (partialRows - firstPartial) / blockRows],
+      areReadAsTheyCame(context) ? block.firstQuery : prepared,
     );
+    prepared += block.queries;
     for (let query = 0; query < block.queries; query++) rows.push(offset, query);
   }
   return {
@@ -70,6 +73,11 @@ export function roundTables(context: AttendContext, round: readonly QueryBlock[]
     rows,
     partialRows,
   };
+}
+
+/** Queries that are f32 and meet plain keys; others are prepared, round by round. */
+export function areReadAsTheyCame({ plan, kernels, query }: AttendContext): boolean {
+  return query.type === 'f32' && kernels.queryWords === plan.key.headDim;
 }
 
 interface PlacedSegments {
