@@ -7,8 +7,11 @@ import { SEGMENT_WORDS, type Segments, SegmentTables } from './segments.js';
 import type { TensorMemory } from './tensor-memory.js';
 
 const SHORTEST_SPLIT = 128;
-/** Tokens of pages that take as long as one outside of them. */
-const REST_COST = 16;
+/**
+ * Splits of pages have so many times the tokens of splits of the rest, which take eight times as long for each: those come
+ * first, and must not end last.
+ */
+const REST_SHARE = 16;
 /** Splits of a sequence that cost less to merge than they win. */
 const CHEAP_SPLITS = 128;
 /** Of partial results, about. */
@@ -120,7 +123,7 @@ function restTokens(
     const { own } = placed.get(sequence) as PlacedSegments;
     tokens += Math.min(own.restTokens, length) * kvHeads * rowBlocks;
   }
-  const wanted = split > SHORTEST_SPLIT ? split / REST_COST : 1;
+  const wanted = split > SHORTEST_SPLIT ? split / REST_SHARE : 1;
   return Math.max(wanted, tokens / workgroups);
 }
 
