@@ -27,19 +27,20 @@ const EDGES = {
   none: { outerLow: -60000, outerHigh: 60000, innerLow: 0.5, innerHigh: 0.5 },
 } as const;
 
-/** Three query heads on each of two kv heads. */
+/** Three query heads on each of two kv heads: rows of a workgroup are not all known. */
+export const INTEGER_GEOMETRY = {
+  layers: 1,
+  queryHeads: 6,
+  kvHeads: 2,
+  keyHeadDim: 128,
+  valueHeadDim: 128,
+};
+
 export function bandPlan(edges: keyof typeof EDGES, parts = BANDS): Plan {
-  const geometry = {
-    layers: 1,
-    queryHeads: 6,
-    kvHeads: 2,
-    keyHeadDim: 128,
-    valueHeadDim: 128,
-  };
   const scheme = inlineScheme(parts);
-  const calibration = bandCalibration(scheme, geometry, edges);
+  const calibration = bandCalibration(scheme, INTEGER_GEOMETRY, edges);
   if (calibration === undefined) throw new Error('bands are calibrated');
-  return createPlan(scheme, geometry, { blockTokens: 128, calibration });
+  return createPlan(scheme, INTEGER_GEOMETRY, { blockTokens: 128, calibration });
 }
 
 /** Undefined where the scheme has no bands. */

@@ -12,7 +12,7 @@ import {
   symmetric,
 } from '@lowbit-kv/core/testing';
 import { type WebGpuBackendOptions, webgpuBackend } from '../../src/index.js';
-import { BANDS, bandPlan } from './band-plans.js';
+import { BANDS, bandPlan, INTEGER_GEOMETRY } from './band-plans.js';
 import { FAST_ATTENTION, INTEGER_ATTENTION } from './tolerances.js';
 
 const window = { recent: 8, flush: 4 };
@@ -64,15 +64,10 @@ export const INTEGER_PLANS = Object.keys(PARTS) as IntegerPlan[];
 
 const isSliding = (name: IntegerPlan) => name.startsWith('sliding');
 
-/** Three query heads on each of two kv heads: rows of a workgroup are not all known. */
 export function integerPlan(name: IntegerPlan): Plan {
   if (name === 'bands') return bandPlan('usual');
   const geometry = {
-    layers: 1,
-    queryHeads: 6,
-    kvHeads: 2,
-    keyHeadDim: 128,
-    valueHeadDim: 128,
+    ...INTEGER_GEOMETRY,
     ...(isSliding(name) && { slidingWindow: { size: 150, sinks: 4 } }),
   };
   // Short windows have shorter blocks unless told otherwise.
