@@ -27,7 +27,12 @@ export {
 export { DeviceMemory, DeviceRange } from './driver/device-memory.js';
 export { Event, type EventOptions } from './driver/event.js';
 export { CudaCallError } from './driver/failure.js';
-export type { CudaDriver, CudaFunctionName, CudaFunctions, HostMemory } from './driver/functions.js';
+export type {
+  CudaDriver,
+  CudaFunctionName,
+  CudaFunctions,
+  HostMemory,
+} from './driver/functions.js';
 export { Graph } from './driver/graph.js';
 export { Kernel, type KernelAttributes } from './driver/kernel.js';
 export { type Extent, Launch, type LaunchShape } from './driver/launch.js';

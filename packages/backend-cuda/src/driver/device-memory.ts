@@ -2,8 +2,8 @@
  * Device memory: allocations, memory of the caller, and ranges of both. Offsets and sizes are in bytes.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
-import type { Context } from './context.js';
 import { checkRange } from './check-range.js';
+import type { Context } from './context.js';
 import type { PinnedMemory } from './pinned-memory.js';
 import { Resource } from './resource.js';
 import { RESULT } from './results.js';
@@ -66,7 +66,7 @@ export class DeviceRange {
   /** In stream order, from pinned memory that stays as it is until the copy has run. */
   uploadFrom(stream: Stream, source: PinnedMemory, offset: number, bytes: number): void {
     checkRange('an upload', 0, bytes, this.bytes);
-    checkRange('the source of an upload', offset, bytes, source.bytes.byteLength);
+    checkRange('the source of an upload', offset, bytes, source.bytes);
     if (bytes === 0) return;
     this.#enqueue('cuMemcpyHtoDAsync_v2', stream, (pointer) =>
       this.context.driver.cuMemcpyHtoDAsync_v2(
@@ -81,7 +81,7 @@ export class DeviceRange {
   /** In stream order, into pinned memory that may be read when the copy has run. */
   downloadTo(stream: Stream, target: PinnedMemory, offset = 0, bytes: number = this.bytes): void {
     checkRange('a download', 0, bytes, this.bytes);
-    checkRange('the target of a download', offset, bytes, target.bytes.byteLength);
+    checkRange('the target of a download', offset, bytes, target.bytes);
     if (bytes === 0) return;
     this.#enqueue('cuMemcpyDtoHAsync_v2', stream, (pointer) =>
       this.context.driver.cuMemcpyDtoHAsync_v2(
@@ -170,7 +170,8 @@ export class DeviceMemory extends Resource {
     return context.run(() => {
       const pointer = new BigUint64Array(1);
       const result = context.driver.cuMemAlloc_v2(pointer, bytes);
-      if (result !== RESULT.SUCCESS) throw allocationFailure(context, 'cuMemAlloc_v2', result, bytes);
+      if (result !== RESULT.SUCCESS)
+        throw allocationFailure(context, 'cuMemAlloc_v2', result, bytes);
       return new DeviceMemory(context, pointer[0]!, bytes, true);
     });
   }
@@ -181,7 +182,8 @@ export class DeviceMemory extends Resource {
     const { context } = stream;
     if (stream.isCapturing()) {
       throw new LowbitKvError('DEVICE_RESOURCE_STATE', {
-        message: 'memory of a pool is not allocated while a graph is captured: replays would not own it',
+        message:
+          'memory of a pool is not allocated while a graph is captured: replays would not own it',
         value: bytes,
         valid: 'allocations before the capture',
         next: 'Allocate before the capture.',

@@ -116,8 +116,6 @@ export interface HostMemory {
   addressOf(buffer: ArrayBuffer): bigint;
   /** A buffer over memory that the driver allocated. */
   viewAt(address: bigint, bytes: number): ArrayBuffer;
-  /** Empties a buffer of `viewAt`, and with it every array over it, before the memory goes away. */
-  endView(view: ArrayBuffer): void;
   /** C string at an address. */
   textAt(address: bigint): string;
 }

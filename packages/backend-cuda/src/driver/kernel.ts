@@ -35,12 +35,7 @@ export class Kernel {
   #attributes: KernelAttributes | undefined;
   #dynamicSharedBytes = 0;
 
-  constructor(
-    module: Module,
-    name: string,
-    handle: bigint,
-    parameters: readonly ParameterType[],
-  ) {
+  constructor(module: Module, name: string, handle: bigint, parameters: readonly ParameterType[]) {
     this.module = module;
     this.name = name;
     this.handle = handle;

@@ -90,7 +90,6 @@ function bind(koffi: Koffi, library: Library, name: string): CudaDriver {
     library: name,
     addressOf: (buffer: ArrayBuffer) => BigInt(koffi.address(buffer)),
     viewAt: (address: bigint, bytes: number) => koffi.view(address, bytes),
-    endView: (view: ArrayBuffer) => void structuredClone(view, { transfer: [view] }),
     textAt: (address: bigint) => koffi.decode.string(address),
   } as Record<string, unknown>;
   for (const call of Object.keys(CUDA_FUNCTIONS) as CudaFunctionName[]) {
@@ -113,7 +112,8 @@ function resolve(library: Library, call: CudaFunctionName, driver: CudaDriver): 
     if (call !== 'cuDriverGetVersion') driver.cuDriverGetVersion(version);
     throw new LowbitKvError('BACKEND_UNAVAILABLE', {
       message: `the NVIDIA driver has no function ${call}`,
-      value: version[0] === 0 ? driver.library : `a driver for CUDA ${cudaVersionText(version[0]!)}`,
+      value:
+        version[0] === 0 ? driver.library : `a driver for CUDA ${cudaVersionText(version[0]!)}`,
       valid: `a driver for CUDA ${cudaVersionText(MINIMUM_CUDA)} or newer`,
       next: driverAdvice(MINIMUM_CUDA),
       cause,

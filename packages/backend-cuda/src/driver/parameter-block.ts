@@ -55,26 +55,8 @@ export class ParameterBlock {
   /** Throws OPTION_INVALID when the value does not fit the type. A device range must be in use. */
   set(index: number, value: ParameterValue): void {
     const type = this.types[index];
-    const offset = this.#offsets[index]!;
     const number = value instanceof DeviceRange ? value.pointer : value;
-    const values = this.#values;
-    if (typeof number === 'bigint') {
-      if (type === 'pointer' || type === 'u64') {
-        if (number === BigInt.asUintN(64, number)) return values.setBigUint64(offset, number, true);
-      } else if (type === 'i64' && number === BigInt.asIntN(64, number)) {
-        return values.setBigInt64(offset, number, true);
-      }
-    } else if (type === 'u32') {
-      if (Number.isInteger(number) && number >= 0 && number < U32_END)
-        return values.setUint32(offset, number, true);
-    } else if (type === 'i32') {
-      if (Number.isInteger(number) && number >= -I32_END && number < I32_END)
-        return values.setInt32(offset, number, true);
-    } else if (type === 'f32') {
-      return values.setFloat32(offset, number, true);
-    } else if (type === 'f64') {
-      return values.setFloat64(offset, number, true);
-    }
+    if (write(this.#values, this.#offsets[index]!, type, number)) return;
     throw new LowbitKvError('OPTION_INVALID', {
       message: `parameter ${index} of the kernel does not take this value`,
       value: number,
@@ -92,4 +74,29 @@ export class ParameterBlock {
     const bytes = typeof type === 'object' ? type.bytes : SLOT_BYTES;
     return new DataView(this.#values.buffer, this.#offsets[index]!, bytes);
   }
+}
+
+/** False when the value does not fit the type. */
+function write(
+  values: DataView,
+  offset: number,
+  type: ParameterType | undefined,
+  value: number | bigint,
+): boolean {
+  if (typeof value === 'bigint') {
+    if ((type === 'pointer' || type === 'u64') && value === BigInt.asUintN(64, value)) {
+      values.setBigUint64(offset, value, true);
+    } else if (type === 'i64' && value === BigInt.asIntN(64, value)) {
+      values.setBigInt64(offset, value, true);
+    } else return false;
+    return true;
+  }
+  if (type === 'f32') values.setFloat32(offset, value, true);
+  else if (type === 'f64') values.setFloat64(offset, value, true);
+  else if (!Number.isInteger(value)) return false;
+  else if (type === 'u32' && value >= 0 && value < U32_END) values.setUint32(offset, value, true);
+  else if (type === 'i32' && value >= -I32_END && value < I32_END) {
+    values.setInt32(offset, value, true);
+  } else return false;
+  return true;
 }

@@ -6,14 +6,16 @@ import type { Context } from './context.js';
 import { Resource } from './resource.js';
 
 export class PinnedMemory extends Resource {
-  /** The memory itself; empty after `dispose`. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: number;
   readonly #address: bigint;
+  /** Never handed out: Node cannot empty it, and arrays over it would outlive the memory. */
+  readonly #view: Uint8Array;
 
   private constructor(context: Context, address: bigint, bytes: number) {
     super(context, 'the pinned memory');
     this.#address = address;
-    this.bytes = new Uint8Array(context.driver.viewAt(address, bytes));
+    this.bytes = bytes;
+    this.#view = new Uint8Array(context.driver.viewAt(address, bytes));
   }
 
   /** Contents are undefined. Throws DEVICE_OUT_OF_MEMORY. */
@@ -38,13 +40,21 @@ export class PinnedMemory extends Resource {
     return this.#address;
   }
 
-  /** Copies that use it must have run. */
-  override dispose(): void {
-    if (this.disposed) return;
-    this.context.driver.endView(this.bytes.buffer);
-    super.dispose();
+  /** Copies that read what is overwritten must have run. */
+  write(source: Uint8Array, offset = 0): void {
+    this.ensureUsable();
+    checkRange('a write', offset, source.byteLength, this.bytes);
+    this.#view.set(source, offset);
   }
 
+  /** A copy of what is there now. */
+  read(offset = 0, bytes: number = this.bytes - offset): Uint8Array {
+    this.ensureUsable();
+    checkRange('a read', offset, bytes, this.bytes);
+    return this.#view.slice(offset, offset + bytes);
+  }
+
+  /** Copies that use it must have run. */
   protected override release(): void {
     this.context.check('cuMemFreeHost', this.context.driver.cuMemFreeHost(this.#address));
   }

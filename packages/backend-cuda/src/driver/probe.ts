@@ -36,7 +36,10 @@ function describe(cuda: Cuda, { images, device: ordinal = 0 }: ProbeOptions): Ba
     return {
       ok: false,
       reason: `${cardText(device)}, ${driver}: ${choice.reason}`,
-      next: better === undefined ? choice.next : `Use device ${better.ordinal}, ${better.properties.name}.`,
+      next:
+        better === undefined
+          ? choice.next
+          : `Use device ${better.ordinal}, ${better.properties.name}.`,
     };
   }
   const more = others.map((other) => {

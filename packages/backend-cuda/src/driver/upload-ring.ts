@@ -55,7 +55,7 @@ export class UploadRing {
   get pinnedBytes(): number {
     const chunks = this.#filling === undefined ? this.#filled : [...this.#filled, this.#filling];
     return [...chunks.map(({ memory }) => memory), ...this.#kept].reduce(
-      (sum, memory) => sum + memory.bytes.byteLength,
+      (sum, memory) => sum + memory.bytes,
       0,
     );
   }
@@ -76,7 +76,7 @@ export class UploadRing {
 
   #uploadNow(stream: Stream, target: DeviceRange, source: Uint8Array): void {
     const chunk = this.#room(source.byteLength);
-    chunk.memory.bytes.set(source, chunk.used);
+    chunk.memory.write(source, chunk.used);
     target.uploadFrom(stream, chunk.memory, chunk.used, source.byteLength);
     chunk.used += Math.ceil(source.byteLength / ALIGNMENT) * ALIGNMENT;
     let mark = chunk.marks.get(stream);
@@ -90,17 +90,17 @@ export class UploadRing {
   #uploadCaptured(stream: Stream, target: DeviceRange, source: Uint8Array): void {
     const memory = PinnedMemory.allocate(this.#context, source.byteLength);
     if (!this.#context.retainForGraph(memory)) this.#kept.push(memory);
-    memory.bytes.set(source);
+    memory.write(source);
     target.uploadFrom(stream, memory, 0, source.byteLength);
   }
 
   /** A chunk with that many bytes left. */
   #room(bytes: number): Chunk {
-    const fits = ({ memory, used }: Chunk) => used + bytes <= memory.bytes.byteLength;
+    const fits = ({ memory, used }: Chunk) => used + bytes <= memory.bytes;
     if (this.#filling !== undefined && fits(this.#filling)) return this.#filling;
     if (this.#filling !== undefined) this.#filled.push(this.#filling);
     this.#filling = undefined;
-    const index = this.#filled.findIndex(({ memory }) => bytes <= memory.bytes.byteLength);
+    const index = this.#filled.findIndex(({ memory }) => bytes <= memory.bytes);
     const oldest = this.#filled[index];
     if (oldest !== undefined && (this.#filled.length >= this.#chunkLimit || isFree(oldest))) {
       for (const mark of oldest.marks.values()) mark.synchronize();
