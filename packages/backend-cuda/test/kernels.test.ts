@@ -97,6 +97,20 @@ test('every type of parameter arrives, and the shape of the launch', async () =>
   ]);
 });
 
+test('cards without programmatic dependent launch get plain launches', async () => {
+  await withFake({ kernels: [INCREMENT], devices: [{ capability: 89 }] }, (opened) => {
+    const { fake, context, stream, module } = opened;
+    const memory = DeviceMemory.allocate(context, 4);
+    const kernel = module.kernel('increment', ['pointer']);
+    kernel
+      .prepare({ grid: [1], block: [1], overlapsPrevious: true })
+      .set(0, memory.all)
+      .run(stream);
+    expect([fake.count('cuLaunchKernel'), fake.count('cuLaunchKernelEx')]).toEqual([1, 0]);
+    stream.synchronize();
+  });
+});
+
 test('values that do not fit their parameter are refused', async () => {
   await withFake({ kernels: [SCALE] }, async ({ stream, module, context }) => {
     const kernel = module.kernel('scale', ['pointer', 'pointer', 'u32', 'f32']);

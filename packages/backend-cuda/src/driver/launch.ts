@@ -18,7 +18,7 @@ export interface LaunchShape {
   readonly sharedBytes?: number;
   /**
    * Programmatic dependent launch: may start before the kernel in front of it ends, and waits inside, where the kernel
-   * says so (griddepcontrol.wait), from compute capability 9.0 on.
+   * says so (griddepcontrol.wait). Below compute capability 9.0 it is a plain launch.
    */
   readonly overlapsPrevious?: boolean;
 }
@@ -62,7 +62,7 @@ export class Launch {
     this.#blockY = y;
     this.#blockZ = z;
     this.#sharedBytes = sharedBytes;
-    if (overlapsPrevious) {
+    if (overlapsPrevious && limits.computeMajor >= 9) {
       this.#config = new LaunchConfig(context.driver, [x, y, z], sharedBytes);
     }
     this.setGrid(...shape.grid);

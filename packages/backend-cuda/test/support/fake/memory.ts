@@ -12,7 +12,7 @@ export interface Block {
   /** CUcontext that it was allocated in; 0n for host memory. */
   readonly context: bigint;
   readonly device: number;
-  bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   freed: boolean;
 }
 
