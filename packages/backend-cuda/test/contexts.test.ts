@@ -142,6 +142,7 @@ test('a stray kernel loses the context: told at the next wait, and by every call
     expect(await errorOf(() => memory.all.download())).toBe(error);
     fake.takeCalls();
     memory.dispose();
+    expect(await errorOf(() => stream.synchronize())).toBe(error);
     expect(fake.takeCalls()).toEqual([]);
   });
 });

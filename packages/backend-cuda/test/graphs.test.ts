@@ -129,6 +129,20 @@ test('work that waits breaks its capture, and the stream is in use afterwards', 
   });
 });
 
+test('a capture cannot wait for work outside of it', async () => {
+  await withFake({}, async ({ context, stream }) => {
+    const outside = Event.create(context);
+    outside.record(Stream.create(context));
+    const error = await errorOf(() => Graph.capture(stream, () => stream.wait(outside)));
+    expect(error).toMatchObject({
+      code: 'BACKEND_FAILED',
+      cause: { call: 'cuStreamWaitEvent', result: 905 },
+    });
+    stream.wait(outside);
+    stream.synchronize();
+  });
+});
+
 test('memory of a pool is not allocated in a capture', async () => {
   await withFake({}, async ({ stream }) => {
     const error = await errorOf(() =>

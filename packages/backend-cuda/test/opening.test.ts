@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { openCuda } from '../src/driver/cuda.js';
 import type { KernelImage } from '../src/driver/kernel-images.js';
-import { chooseImage } from '../src/driver/kernel-images.js';
+import { chooseImage, requireImage } from '../src/driver/kernel-images.js';
 import { libraryNames, openLibrary } from '../src/driver/library.js';
 import { probeCuda } from '../src/driver/probe.js';
 import { cudaVersionText, driverAdvice } from '../src/driver/version.js';
@@ -179,6 +179,18 @@ test('images that need a newer driver say which', () => {
       'need a driver for CUDA 12.0 or newer, and this one is for CUDA 11.8',
     ),
     next: 'Install NVIDIA driver 525 or newer (CUDA 12.0).',
+  });
+});
+
+test('a card that no image runs on is an error of who needs one', async () => {
+  const devices = [{ name: 'Old', capability: 75 }, {}];
+  const cuda = await openCuda({ driver: new FakeCuda({ devices }).driver });
+  expect(requireImage(images, cuda.device(1)).name).toBe('sm_90');
+  expect(await errorOf(() => requireImage(images, cuda.device(0)))).toMatchObject({
+    code: 'BACKEND_UNAVAILABLE',
+    value: 'Old, compute capability 7.5',
+    valid: ['sm_80', 'sm_89', 'sm_90', 'ptx_80'],
+    next: 'Use a card of compute capability 8.0 or higher, or another backend.',
   });
 });
 

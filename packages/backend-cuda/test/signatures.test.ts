@@ -1,6 +1,7 @@
 // The table of functions against cuda.h, where a CUDA toolkit is installed.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { CU } from '../src/driver/constants.js';
 import { type ArgumentType, CUDA_FUNCTIONS } from '../src/driver/functions.js';
 import { RESULT } from '../src/driver/results.js';
 import { compile, compiler, cudaHeader } from './support/compile-fake.js';
@@ -52,6 +53,13 @@ describe.skipIf(cudaHeader === undefined)('cuda.h', () => {
     for (const [name, number] of Object.entries(RESULT)) {
       const full = name === 'SUCCESS' ? 'CUDA_SUCCESS' : `CUDA_ERROR_${name}`;
       expect(header, full).toMatch(new RegExp(`\\b${full}\\s*=\\s*${number},`));
+    }
+  });
+
+  test('constants have the numbers of cuda.h', () => {
+    for (const [name, number] of Object.entries(CU)) {
+      const declared = new RegExp(`\\bCU_${name}\\s*=\\s*(\\w+)`).exec(header)?.[1];
+      expect(Number(declared), name).toBe(number);
     }
   });
 

@@ -3,13 +3,12 @@
  */
 import { LowbitKvError } from '@lowbit-kv/core';
 import { checkRange } from './check-range.js';
+import { CU } from './constants.js';
 import type { Context } from './context.js';
 import type { PinnedMemory } from './pinned-memory.js';
 import { Resource } from './resource.js';
 import { RESULT } from './results.js';
 import type { Stream } from './stream.js';
-
-const POINTER_CONTEXT = 1;
 
 /** A part of device memory. Valid as long as what it is a part of. */
 export class DeviceRange {
@@ -202,7 +201,11 @@ export class DeviceMemory extends Resource {
   static of(context: Context, pointer: bigint, bytes: number): DeviceMemory {
     context.run(() => {
       const owner = new BigUint64Array(1);
-      const result = context.driver.cuPointerGetAttribute(owner, POINTER_CONTEXT, pointer);
+      const result = context.driver.cuPointerGetAttribute(
+        owner,
+        CU.POINTER_ATTRIBUTE_CONTEXT,
+        pointer,
+      );
       if (result !== RESULT.INVALID_VALUE) context.check('cuPointerGetAttribute', result);
       // Memory of pools belongs to a device rather than to a context.
       const foreign = owner[0] !== 0n && owner[0] !== context.handle;

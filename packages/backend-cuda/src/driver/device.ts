@@ -1,28 +1,28 @@
 /**
  * A CUDA device: what it is and what fits on it. Needs no context.
  */
+import { CU } from './constants.js';
 import type { Cuda } from './cuda.js';
 import { checkCall } from './failure.js';
 
-/** CUdevice_attribute of cuda.h. */
 const ATTRIBUTE = {
-  maxThreadsPerBlock: 1,
-  maxGridX: 5,
-  maxGridY: 6,
-  maxGridZ: 7,
-  sharedBytesPerBlock: 8,
-  warpSize: 10,
-  multiprocessors: 16,
-  l2Bytes: 38,
-  threadsPerMultiprocessor: 39,
-  computeMajor: 75,
-  computeMinor: 76,
-  sharedBytesPerMultiprocessor: 81,
-  registersPerMultiprocessor: 82,
-  sharedBytesPerBlockOptIn: 97,
-  blocksPerMultiprocessor: 106,
-  reservedSharedBytesPerBlock: 111,
-  memoryPools: 115,
+  maxThreadsPerBlock: CU.DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+  maxGridX: CU.DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+  maxGridY: CU.DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+  maxGridZ: CU.DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+  sharedBytesPerBlock: CU.DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+  warpSize: CU.DEVICE_ATTRIBUTE_WARP_SIZE,
+  multiprocessors: CU.DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+  l2Bytes: CU.DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+  threadsPerMultiprocessor: CU.DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+  computeMajor: CU.DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+  computeMinor: CU.DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+  sharedBytesPerMultiprocessor: CU.DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+  registersPerMultiprocessor: CU.DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+  sharedBytesPerBlockOptIn: CU.DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+  blocksPerMultiprocessor: CU.DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+  reservedSharedBytesPerBlock: CU.DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+  memoryPools: CU.DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
 } as const;
 
 export type DeviceAttribute = keyof typeof ATTRIBUTE;

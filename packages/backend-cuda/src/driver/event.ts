@@ -1,12 +1,11 @@
 /**
  * A point in a stream: other streams and the host can wait for it.
  */
+import { CU } from './constants.js';
 import type { Context } from './context.js';
 import { Resource } from './resource.js';
 import { RESULT } from './results.js';
 import type { Stream } from './stream.js';
-
-const DISABLE_TIMING = 2;
 
 export interface EventOptions {
   /** Takes times for `millisecondsSince`; events without are cheaper. */
@@ -25,7 +24,10 @@ export class Event extends Resource {
   static create(context: Context, { timing = false }: EventOptions = {}): Event {
     return context.run(() => {
       const handle = new BigUint64Array(1);
-      const result = context.driver.cuEventCreate(handle, timing ? 0 : DISABLE_TIMING);
+      const result = context.driver.cuEventCreate(
+        handle,
+        timing ? CU.EVENT_DEFAULT : CU.EVENT_DISABLE_TIMING,
+      );
       context.check('cuEventCreate', result);
       return new Event(context, handle[0]!, true);
     });

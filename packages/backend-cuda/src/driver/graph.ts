@@ -1,13 +1,11 @@
 /**
  * A CUDA graph: the work of a function in a stream, recorded once and replayed with one call.
  */
+import { CU } from './constants.js';
 import type { Context, Disposable } from './context.js';
 import { Resource } from './resource.js';
 import { RESULT } from './results.js';
 import type { Stream } from './stream.js';
-
-/** Calls that are no work of a stream, as allocations, stay allowed while capturing, in this thread and in others. */
-const CAPTURE_RELAXED = 2;
 
 export class Graph extends Resource {
   /** CUgraphExec. */
@@ -30,7 +28,9 @@ export class Graph extends Resource {
     const { context } = stream;
     const { driver } = context;
     return context.run(() => {
-      const begun = driver.cuStreamBeginCapture_v2(stream.handle, CAPTURE_RELAXED);
+      // Calls that are no work of a stream, as allocations, stay allowed, in this thread and in others.
+      const mode = CU.STREAM_CAPTURE_MODE_RELAXED;
+      const begun = driver.cuStreamBeginCapture_v2(stream.handle, mode);
       context.check('cuStreamBeginCapture_v2', begun, { message: 'the stream cannot be captured' });
       const graph = new BigUint64Array(1);
       const end = () => driver.cuStreamEndCapture(stream.handle, graph);

@@ -2,8 +2,8 @@
  * Which kernel image a card takes. Machine code runs on its compute capability and later ones of the same major number;
  * PTX runs on its own and every later one, compiled by the driver.
  */
-import type { ComputeCapability } from './device.js';
-import { capabilityText } from './device.js';
+import { LowbitKvError } from '@lowbit-kv/core';
+import { type ComputeCapability, capabilityText, type Device } from './device.js';
 import { type CudaVersion, cudaVersionText, driverAdvice } from './version.js';
 
 export interface KernelImage {
@@ -52,6 +52,20 @@ export function chooseImage(
     reason: `no kernel image runs on compute capability ${capabilityText(capability)} (there are ${names})`,
     next: `Use a card of compute capability ${capabilityText(lowest.capability)} or higher, or another backend.`,
   };
+}
+
+/** The image for a device. Throws BACKEND_UNAVAILABLE when none runs there. */
+export function requireImage(images: readonly KernelImage[], device: Device): KernelImage {
+  const { name, computeCapability } = device.properties;
+  const choice = chooseImage(images, computeCapability, device.cuda.version);
+  if (choice.image !== undefined) return choice.image;
+  throw new LowbitKvError('BACKEND_UNAVAILABLE', {
+    message: choice.reason,
+    value: `${name}, compute capability ${capabilityText(computeCapability)}`,
+    valid: images.map((image) => image.name),
+    next: choice.next,
+    where: { device: device.ordinal },
+  });
 }
 
 function runsOn({ kind, capability: own }: KernelImage, card: ComputeCapability): boolean {

@@ -2,25 +2,24 @@
  * A kernel of a module: what it takes of a multiprocessor, and launches.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
+import { CU } from './constants.js';
 import type { Context } from './context.js';
 import { Launch, type LaunchShape } from './launch.js';
 import type { Module } from './module.js';
 import type { ParameterType } from './parameter-block.js';
 
-/** CUfunction_attribute of cuda.h. */
 const ATTRIBUTE = {
-  maxThreadsPerBlock: 0,
+  maxThreadsPerBlock: CU.FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
   /** Static shared memory. */
-  sharedBytes: 1,
-  constantBytes: 2,
+  sharedBytes: CU.FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+  constantBytes: CU.FUNC_ATTRIBUTE_CONST_SIZE_BYTES,
   /** Of each thread; more than 0 means arrays or spilled registers in memory. */
-  localBytes: 3,
-  registers: 4,
+  localBytes: CU.FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+  registers: CU.FUNC_ATTRIBUTE_NUM_REGS,
   /** 10 * major + minor of what it was compiled from and for. */
-  ptxVersion: 5,
-  binaryVersion: 6,
+  ptxVersion: CU.FUNC_ATTRIBUTE_PTX_VERSION,
+  binaryVersion: CU.FUNC_ATTRIBUTE_BINARY_VERSION,
 } as const;
-const MAX_DYNAMIC_SHARED_BYTES = 8;
 /** What every kernel may have without asking. */
 const DEFAULT_SHARED_BYTES = 48 * 1024;
 
@@ -103,7 +102,11 @@ export class Kernel {
     if (sharedBytes + dynamic > DEFAULT_SHARED_BYTES) {
       context.run(() => {
         const { driver } = context;
-        const result = driver.cuFuncSetAttribute(this.handle, MAX_DYNAMIC_SHARED_BYTES, dynamic);
+        const result = driver.cuFuncSetAttribute(
+          this.handle,
+          CU.FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+          dynamic,
+        );
         context.check('cuFuncSetAttribute', result, { where: { kernel: this.name } });
       });
     }

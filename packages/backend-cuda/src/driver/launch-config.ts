@@ -11,6 +11,7 @@
  * | 48 | u32 number of attributes | | | |
  * | 56 | end | | | |
  */
+import { CU } from './constants.js';
 import type { CudaDriver } from './functions.js';
 
 const STREAM = 32;
@@ -19,7 +20,6 @@ const ATTRIBUTE_COUNT = 48;
 const CONFIG_BYTES = 56;
 const VALUE = 8;
 const ATTRIBUTE_BYTES = 72;
-const PROGRAMMATIC_STREAM_SERIALIZATION = 6;
 
 export class LaunchConfig {
   readonly #view = new DataView(new ArrayBuffer(CONFIG_BYTES + ATTRIBUTE_BYTES));
@@ -33,7 +33,7 @@ export class LaunchConfig {
     view.setUint32(24, sharedBytes, true);
     view.setBigUint64(ATTRIBUTES, this.#address + BigInt(CONFIG_BYTES), true);
     view.setUint32(ATTRIBUTE_COUNT, 1, true);
-    view.setUint32(CONFIG_BYTES, PROGRAMMATIC_STREAM_SERIALIZATION, true);
+    view.setUint32(CONFIG_BYTES, CU.LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, true);
     view.setInt32(CONFIG_BYTES + VALUE, 1, true);
   }
 

@@ -1,17 +1,13 @@
 /**
  * A loaded kernel image: machine code (cubin), several in one (fatbin), or PTX, which the driver compiles.
  */
+import { CU } from './constants.js';
 import type { Context } from './context.js';
 import { Kernel } from './kernel.js';
 import type { ParameterType } from './parameter-block.js';
 import { Resource } from './resource.js';
 import { RESULT } from './results.js';
 
-/** CUjit_option of cuda.h. */
-const JIT_INFO_LOG_BUFFER = 3;
-const JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4;
-const JIT_ERROR_LOG_BUFFER = 5;
-const JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
 const LOG_BYTES = 16_384;
 
 export class Module extends Resource {
@@ -33,10 +29,10 @@ export class Module extends Resource {
     const info = new ArrayBuffer(LOG_BYTES);
     const errors = new ArrayBuffer(LOG_BYTES);
     const options = Int32Array.of(
-      JIT_INFO_LOG_BUFFER,
-      JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-      JIT_ERROR_LOG_BUFFER,
-      JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+      CU.JIT_INFO_LOG_BUFFER,
+      CU.JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+      CU.JIT_ERROR_LOG_BUFFER,
+      CU.JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
     );
     // Each value is a pointer, or a number in the place of one.
     const values = BigUint64Array.of(

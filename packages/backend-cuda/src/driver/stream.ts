@@ -1,13 +1,12 @@
 /**
  * A stream: work in it runs in order. Ours, or a handle of the caller.
  */
+import { CU } from './constants.js';
 import type { Context } from './context.js';
 import { Event } from './event.js';
 import { Resource } from './resource.js';
 import { RESULT } from './results.js';
 
-const NON_BLOCKING = 1;
-const CAPTURE_NONE = 0;
 /** How long `finished` asks at every turn of the event loop before it asks once a millisecond. */
 const EAGER_MILLISECONDS = 2;
 
@@ -32,9 +31,9 @@ export class Stream extends Resource {
       const { driver } = context;
       const handle = new BigUint64Array(1);
       if (priority === undefined) {
-        context.check('cuStreamCreate', driver.cuStreamCreate(handle, NON_BLOCKING));
+        context.check('cuStreamCreate', driver.cuStreamCreate(handle, CU.STREAM_NON_BLOCKING));
       } else {
-        const result = driver.cuStreamCreateWithPriority(handle, NON_BLOCKING, priority);
+        const result = driver.cuStreamCreateWithPriority(handle, CU.STREAM_NON_BLOCKING, priority);
         context.check('cuStreamCreateWithPriority', result);
       }
       return new Stream(context, handle[0]!, true);
@@ -109,7 +108,7 @@ export class Stream extends Resource {
     } finally {
       context.leave();
     }
-    return this.#status[0] !== CAPTURE_NONE;
+    return this.#status[0] !== CU.STREAM_CAPTURE_STATUS_NONE;
   }
 
   protected override release(): void {

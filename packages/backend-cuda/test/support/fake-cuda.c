@@ -235,6 +235,8 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int coun
   int broken = strncmp(text, ".version 9", 10) == 0;
   for (unsigned int i = 0; i + 1 < count; i++) {
     size_t size = (size_t)values[i + 1];
+    /* Each buffer is followed by its size. */
+    if ((int)options[i] % 2 == 1 && (int)options[i + 1] != (int)options[i] + 1) return INVALID_VALUE;
     if ((int)options[i] == 3) snprintf(values[i], size, "%s", broken ? "" : "info: 12 registers");
     if ((int)options[i] == 5) snprintf(values[i], size, "%s", broken ? "fatal: unsupported .version" : "");
   }

@@ -42,7 +42,9 @@ export function kernelCalls(
   const { memory } = state;
 
   const writeLog = (options: Uint8Array, values: Uint8Array, option: number, text: string) => {
-    const index = new Int32Array(options.slice().buffer).indexOf(option);
+    const ids = new Int32Array(options.slice().buffer);
+    const index = ids.indexOf(option);
+    if (ids[index + 1] !== option + 1) throw new FakeViolation('a log buffer has no size');
     const words = new BigUint64Array(values.slice().buffer);
     const size = Number(words[index + 1]);
     const buffer = memory.find(words[index] ?? 0n, size, ['host']);

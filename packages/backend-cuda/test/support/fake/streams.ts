@@ -6,6 +6,7 @@ import { RESULT } from '../../../src/driver/results.js';
 import { FakeViolation } from './violation.js';
 
 const STREAM_CAPTURE_UNJOINED = 904;
+const STREAM_CAPTURE_ISOLATION = 905;
 const CAPTURED_EVENT = 907;
 
 type Work = () => void;
@@ -110,7 +111,12 @@ export class FakeStreams {
       }
       return RESULT.SUCCESS;
     }
-    if (marker === undefined || stream.capture !== undefined) return RESULT.SUCCESS;
+    if (marker === undefined) return RESULT.SUCCESS;
+    if (stream.capture !== undefined) {
+      // A graph cannot wait for work outside of it.
+      stream.capture.invalid = true;
+      return STREAM_CAPTURE_ISOLATION;
+    }
     return this.enqueue(stream, () => this.#reach(marker));
   }
 
