@@ -8,6 +8,7 @@ import { describeResult } from '../src/driver/failure.js';
 import { Graph } from '../src/driver/graph.js';
 import { Module } from '../src/driver/module.js';
 import { PinnedMemory } from '../src/driver/pinned-memory.js';
+import { probeCuda } from '../src/driver/probe.js';
 import { Stream } from '../src/driver/stream.js';
 import { UploadRing } from '../src/driver/upload-ring.js';
 import { buildFakeLibrary, compiler } from './support/compile-fake.js';
@@ -47,6 +48,20 @@ describe.skipIf(compiler === undefined)('libcuda in C', () => {
     expect(context.handle).toBe(0x00c0_ffee_0000_0001n);
     expect(stream.handle).toBe(STREAM);
     expect(Stream.create(context, { priority: -5 }).handle).toBe(STREAM);
+  });
+
+  test('what `doctor` says of it', async () => {
+    const image = {
+      name: 'sm_90',
+      kind: 'machineCode',
+      capability: { major: 9, minor: 0 },
+      minimumVersion: 12_000,
+    } as const;
+    expect(await probeCuda({ library: built.library, images: [image] })).toEqual({
+      ok: true,
+      device:
+        'Fake card 0 (compute capability 9.0, 140.0 GiB, 1016 multiprocessors), driver for CUDA 13.0, kernels sm_90',
+    });
   });
 
   test('the context is current in calls, and no longer afterwards', () => {

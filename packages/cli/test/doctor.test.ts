@@ -3,13 +3,16 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { buildFakeLibrary, compiler } from '../../backend-cuda/test/support/compile-fake.js';
 import { BUILTIN_PACKAGES, builtinSchemes } from '../src/schemes/builtin-schemes.js';
 import { runCli } from './support/run-cli.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
 const directory = temporaryDirectory();
+// Each run loads every backend in a process of its own.
+const timeout = { timeout: 90_000 };
 
-test('everything is found and works here', async () => {
+test('everything is found and works here', timeout, async () => {
   const { code, stdout, stderr } = await runCli(['doctor', '--json']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const report = JSON.parse(stdout);
@@ -65,29 +68,51 @@ test('everything is found and works here', async () => {
   }
 });
 
-test("a second copy of core in the user's project is found, and so is a package that is missing", async () => {
-  const project = join(directory, 'project');
-  const core = join(project, 'node_modules/@lowbit-kv/core');
-  const plugin = join(project, 'node_modules/lowbit-kv-scheme-mine');
-  for (const folder of [core, plugin]) mkdirSync(folder, { recursive: true });
-  const coreManifest = fileURLToPath(new URL('../../core/package.json', import.meta.url));
-  cpSync(coreManifest, join(core, 'package.json'));
-  writeFileSync(
-    join(plugin, 'package.json'),
-    JSON.stringify({ name: 'lowbit-kv-scheme-mine', version: '3.2.1' }),
-  );
-  writeFileSync(
-    join(project, 'package.json'),
-    JSON.stringify({
-      dependencies: { 'lowbit-kv-scheme-mine': '3', 'lowbit-kv-scheme-gone': '1', zod: '4' },
-    }),
-  );
-  const { code, stdout } = await runCli(['doctor'], { directory: project });
-  expect(code).toBe(1);
-  expect(stdout).toMatch(/ok {2}lowbit-kv-scheme-mine 3\.2\.1 /);
-  expect(stdout).toMatch(new RegExp(`0\\.1\\.0 ${core}, used by lowbit-kv-scheme-mine$`, 'm'));
-  expect(stdout).toMatch(/optional {2}2 copies of @lowbit-kv\/core .*\n +fix: npm dedupe/);
-  expect(stdout).toMatch(
-    /broken {2}lowbit-kv-scheme-gone is not installed\n +fix: npm install lowbit-kv-scheme-gone/,
-  );
-});
+test(
+  "a second copy of core in the user's project is found, and so is a package that is missing",
+  timeout,
+  async () => {
+    const project = join(directory, 'project');
+    const core = join(project, 'node_modules/@lowbit-kv/core');
+    const plugin = join(project, 'node_modules/lowbit-kv-scheme-mine');
+    for (const folder of [core, plugin]) mkdirSync(folder, { recursive: true });
+    const coreManifest = fileURLToPath(new URL('../../core/package.json', import.meta.url));
+    cpSync(coreManifest, join(core, 'package.json'));
+    writeFileSync(
+      join(plugin, 'package.json'),
+      JSON.stringify({ name: 'lowbit-kv-scheme-mine', version: '3.2.1' }),
+    );
+    writeFileSync(
+      join(project, 'package.json'),
+      JSON.stringify({
+        dependencies: { 'lowbit-kv-scheme-mine': '3', 'lowbit-kv-scheme-gone': '1', zod: '4' },
+      }),
+    );
+    const { code, stdout } = await runCli(['doctor'], { directory: project });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/ok {2}lowbit-kv-scheme-mine 3\.2\.1 /);
+    expect(stdout).toMatch(new RegExp(`0\\.1\\.0 ${core}, used by lowbit-kv-scheme-mine$`, 'm'));
+    expect(stdout).toMatch(/optional {2}2 copies of @lowbit-kv\/core .*\n +fix: npm dedupe/);
+    expect(stdout).toMatch(
+      /broken {2}lowbit-kv-scheme-gone is not installed\n +fix: npm install lowbit-kv-scheme-gone/,
+    );
+  },
+);
+
+test.skipIf(compiler === undefined || process.platform !== 'linux')(
+  'a CUDA driver that is too old: a libcuda in C takes its place',
+  timeout,
+  async () => {
+    const { folder, remove } = buildFakeLibrary();
+    const environment = { LD_LIBRARY_PATH: folder, FAKE_CUDA_VERSION: '11040' };
+    const { stdout } = await runCli(['doctor', '--json'], { environment });
+    remove();
+    expect(JSON.parse(stdout).backends[3]).toEqual({
+      id: 'cuda',
+      required: false,
+      device: null,
+      reason: 'the NVIDIA driver is too old (a driver for CUDA 11.4)',
+      next: 'Install NVIDIA driver 520 or newer (CUDA 11.8).',
+    });
+  },
+);
