@@ -20,11 +20,12 @@ test('everything is found and works here', async () => {
     onnxRuntime: { installed: true, loads: true, version: expect.stringMatching(/^1\./) },
   });
   expect(
-    report.problems.filter(({ what }: { what: string }) => !what.startsWith('backend webgpu')),
+    report.problems.filter(({ what }: { what: string }) => !/^backend (webgpu|cuda)/.test(what)),
   ).toEqual([]);
   expect(report.coreCopies).toHaveLength(1);
   expect(report.packages.map(({ name }: { name: string }) => name)).toEqual([
     'lowbit-kv',
+    '@lowbit-kv/backend-cuda',
     '@lowbit-kv/backend-onnx',
     '@lowbit-kv/backend-webgpu',
     '@lowbit-kv/core',
@@ -46,16 +47,21 @@ test('everything is found and works here', async () => {
     { id: 'reference', required: true, reason: null },
     { id: 'onnx', required: false, reason: null },
     { id: 'webgpu', required: false },
+    { id: 'cuda', required: false },
   ]);
+  const cuda = report.backends[3];
+  if (cuda.reason !== null) expect(cuda.reason).toMatch(/NVIDIA driver|has no kernels/);
   // A machine with a GPU says which one, a machine without says what to install.
   const { device, reason, next } = report.backends[2];
   if (reason === null) expect(device).toMatch(/subgroups of \d+ to \d+.*integer dot products.*GiB/);
   else {
     expect(reason).toBe('dawn finds no adapter');
     expect(next).toContain('Vulkan');
-    expect(report.problems).toEqual([
-      { severity: 'optional', what: `backend webgpu: ${reason}`, next },
-    ]);
+    expect(report.problems).toContainEqual({
+      severity: 'optional',
+      what: `backend webgpu: ${reason}`,
+      next,
+    });
   }
 });
 

@@ -39,6 +39,10 @@ export const ERROR_CODES = {
   SCHEME_NOT_FOUND: 'A scheme named on the command line could not be resolved.',
   PEER_MISSING: 'An optional peer dependency is not installed.',
   BACKEND_FAILED: 'A backend failed while executing a job.',
+  DEVICE_LOST: 'A kernel or the card failed, and everything in its memory is gone.',
+  DEVICE_OUT_OF_MEMORY: 'The device, or pinned memory of the host, has too little free memory.',
+  DEVICE_RESOURCE_STATE: 'A device resource was used after it was disposed, or out of order.',
+  KERNEL_IMAGE_INVALID: 'A kernel image does not load on this card and driver.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -312,6 +312,10 @@ const ELSEWHERE: readonly ErrorCode[] = [
   'MEASUREMENT_INVALID',
   'SCHEME_NOT_FOUND',
   'PEER_MISSING',
+  'DEVICE_LOST',
+  'DEVICE_OUT_OF_MEMORY',
+  'DEVICE_RESOURCE_STATE',
+  'KERNEL_IMAGE_INVALID',
 ];
 
 it('has a bad input for every code of core', () => {

@@ -90,11 +90,15 @@ function useCommand() {
   assert.equal(doctor.ok, true);
   assert.equal(doctor.coreCopies.length, 1);
   // Peers that nobody installed here.
-  const [runtime, gpu, ...others] = doctor.problems;
+  const [runtime, gpu, cuda, ...others] = doctor.problems;
   assert.deepEqual(others, []);
-  assert.deepEqual([runtime.severity, gpu.severity], ['optional', 'optional']);
+  for (const { severity } of [runtime, gpu, cuda]) assert.equal(severity, 'optional');
   assert.match(runtime.next, /npm install .*onnxruntime-node/);
   assert.match(gpu.next, /add webgpu/);
+  assert.match(
+    cuda.what,
+    /^backend cuda: (the library of the NVIDIA driver|the NVIDIA driver finds no card|.*no kernels)/,
+  );
 
   const report = json('compare', '--scheme', 'kivi-2bit-g32', './my-scheme.js');
   assert.equal(report.valid, true);

@@ -41,6 +41,10 @@ const answer = await openNodeGpu().then(
 );
 process.stdout.write(JSON.stringify(answer), () => process.exit(0));
 `;
+const CUDA_PROBE = `
+const { probe } = await import(process.argv[1]);
+process.stdout.write(JSON.stringify(await probe()));
+`;
 
 export async function examineBackends(): Promise<{
   backends: BackendReport[];
@@ -49,9 +53,15 @@ export async function examineBackends(): Promise<{
   const reference = report('reference', true, await referenceBackend().probe());
   const probe = probeInChild('@lowbit-kv/backend-onnx', ONNX_PROBE, RUNTIME);
   const gpu = probeInChild('@lowbit-kv/backend-webgpu/node', WEBGPU_PROBE, 'webgpu');
+  const cuda = probeInChild('@lowbit-kv/backend-cuda', CUDA_PROBE, 'koffi');
   const root = runtimeRoot();
   return {
-    backends: [reference, report('onnx', false, probe), report('webgpu', false, gpu)],
+    backends: [
+      reference,
+      report('onnx', false, probe),
+      report('webgpu', false, gpu),
+      report('cuda', false, cuda),
+    ],
     onnxRuntime: {
       installed: root !== undefined,
       version: root === undefined ? null : versionAt(root),
