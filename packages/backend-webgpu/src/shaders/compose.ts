@@ -2,6 +2,7 @@
  * Composes a shader from its parts: constants first, then the .wgsl files in order.
  */
 import { SHADER_PARTS } from './parts.generated.js';
+import { unrolled } from './unroll.js';
 
 export type ShaderPart = keyof typeof SHADER_PARTS;
 
@@ -10,9 +11,10 @@ export type Constant = boolean | number | { readonly f32: number } | { readonly 
 
 export type Constants = Readonly<Record<string, Constant>>;
 
-/** A part, or the same part under another prefix than `tensor_`, or text made for one plan. */
+/** A part, the same with its loops written out or under another prefix than `tensor_`, or text made for one plan. */
 export type Piece =
   | ShaderPart
+  | { readonly unrolled: ShaderPart }
   | { readonly part: ShaderPart; readonly prefix: string }
   | { readonly text: string };
 
@@ -24,7 +26,7 @@ export function composeShader(
   diagnostics: readonly string[] = [],
 ): string {
   const enabled = features.map((feature) => `enable ${feature};`);
-  const body = pieces.map(textOf).join('\n');
+  const body = pieces.map((piece) => textOf(piece, constants)).join('\n');
   const names = new Set(body.match(/\w+/g));
   const lines = Object.entries(constants)
     .filter(([name]) => names.has(name))
@@ -33,8 +35,9 @@ export function composeShader(
   return [...enabled, ...filters, ...lines, body].join('\n');
 }
 
-function textOf(piece: Piece): string {
+function textOf(piece: Piece, constants: Constants): string {
   if (typeof piece === 'string') return SHADER_PARTS[piece];
+  if ('unrolled' in piece) return unrolled(SHADER_PARTS[piece.unrolled], constants);
   if ('text' in piece) return piece.text;
   return SHADER_PARTS[piece.part].replace(/\btensor_/g, piece.prefix);
 }

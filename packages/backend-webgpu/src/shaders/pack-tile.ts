@@ -2,7 +2,13 @@
  * Tiles of the kernel that packs in one pass (pack-tile.wgsl): which plans it is for, and how a workgroup shares a tile out.
  */
 import type { BlockLayout, QuantizedTensorScheme, TensorPlan } from '@lowbit-kv/core';
-import { type CodeOrder, elementsOfRuns, elementsOfWords, wordsHoldSlots } from './code-order.js';
+import {
+  type CodeOrder,
+  elementsOfRuns,
+  elementsOfWords,
+  fieldsOfByte,
+  wordsHoldSlots,
+} from './code-order.js';
 import type { Constants, Piece } from './compose.js';
 import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
 import { tilePackingPieces, transformsChannels } from './transform-steps.js';
@@ -24,7 +30,7 @@ const LEAST_LANES = 32;
 const MOST_COLUMNS = 8;
 /** Of workgroup memory. */
 const WORKGROUP_BYTES = 12288;
-/** Quads that a lane keeps in registers; fewer where that is faster. */
+/** Quads that a lane keeps in registers, in the canonical order; fewer where that is faster. */
 const PATCH = 16;
 const SMALL_PATCH = 8;
 
@@ -51,8 +57,10 @@ function sharedOut(plan: TensorPlan, order: CodeOrder, lanes: number): TileShape
   const { scheme, layout } = plan;
   if (layout === null || scheme.bits === 16 || !isPlain(plan, scheme)) return null;
   const downwards = wordsHoldSlots(plan, order);
-  const codes = codesOfWords(scheme.bits, order);
-  const { patchSlots, patchQuads } = patchOf(codes, downwards, layout.tokensPerGroup > 1);
+  const { patchSlots, patchQuads } =
+    order === 'canonical'
+      ? canonicalPatch(scheme.bits, downwards, layout.tokensPerGroup > 1)
+      : reducedPatch(scheme.bits, downwards, layout.tokensPerGroup > 1);
   const columns = plan.headDim / (4 * patchQuads);
   if (!Number.isInteger(columns) || patchSlots * patchQuads > 2 * PATCH) return null;
   if (layout.tokensPerGroup === 1) {
@@ -85,22 +93,24 @@ function workgroupBytes(
   return 4 * (Math.max(parts, words) + slots) + (quantizer.mode === 'hybrid' ? 48 : 24) * entries;
 }
 
-/** Neighbours, along words, whose codes share no word with others. */
-function codesOfWords(bits: number, order: CodeOrder): number {
-  if (bits !== 3) return 32 / bits;
-  return order === 'reduction' ? elementsOfWords(bits) : 32;
-}
+type Patch = Pick<TileShape, 'patchSlots' | 'patchQuads'>;
 
-/** Words of codes are whole in a patch. */
-function patchOf(
-  codes: number,
-  downwards: boolean,
-  alongTokens: boolean,
-): { readonly patchSlots: number; readonly patchQuads: number } {
+/** Words of codes, which lie along slots or along channels, are whole in a patch. */
+function canonicalPatch(bits: number, downwards: boolean, alongTokens: boolean): Patch {
+  const codes = bits === 3 ? 32 : 32 / bits;
   if (downwards) return { patchSlots: Math.max(8, codes), patchQuads: 1 };
   const patchQuads = Math.max(2, codes / 4);
   const quads = alongTokens || codes > 8 ? PATCH : SMALL_PATCH;
   return { patchSlots: Math.max(2, quads / patchQuads), patchQuads };
+}
+
+/** Words hold codes of at most four slots and four channels; with 3 bits words of sixteen of the reduction are spread. */
+function reducedPatch(bits: number, reducesTokens: boolean, alongTokens: boolean): Patch {
+  if (bits === 3)
+    return reducesTokens
+      ? { patchSlots: elementsOfWords(bits), patchQuads: 1 }
+      : { patchSlots: 4, patchQuads: elementsOfWords(bits) / 4 };
+  return alongTokens ? { patchSlots: 8, patchQuads: 1 } : { patchSlots: 4, patchQuads: 2 };
 }
 
 function largestDivisor(value: number, most: number): number {
@@ -137,6 +147,9 @@ export function tileConstants(
     PATCH_COLUMNS: columns,
     // Words of the codes of a channel, or of a slot, in a patch.
     RUN_WORDS: ((wordsHoldSlots(plan, order) ? patchSlots : 4 * patchQuads) * bits) / 32,
+    // Of a byte in the order of the reduction, and words of four elements of the other axis.
+    BYTE_FIELDS: fieldsOfByte(bits),
+    QUAD_WORDS: 4 / fieldsOfByte(bits),
     // Other codes reach both ends of groups of f16 numbers.
     LIMITED:
       quantizer.mode === 'hybrid' ||
@@ -164,12 +177,14 @@ export function tilePieces(
     ...groupPieces(scheme, along),
     `tile-${along}`,
     `code-places-${order}`,
-    order === 'reduction'
-      ? 'words-reduction'
-      : wordsHoldSlots(plan, order)
-        ? 'words-down'
-        : 'words-across',
+    ...wordPieces(order, wordsHoldSlots(plan, order)),
   ];
+}
+
+function wordPieces(order: CodeOrder, holdSlots: boolean): Piece[] {
+  if (order === 'canonical') return [{ unrolled: holdSlots ? 'words-down' : 'words-across' }];
+  const words = holdSlots ? 'words-reduced-tokens' : 'words-reduced-channels';
+  return ['words-reduction', { unrolled: words }];
 }
 
 /** Parameters of groups, and codes from them. */
