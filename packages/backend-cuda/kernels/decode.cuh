@@ -10,27 +10,72 @@
 
 namespace lowbit {
 
+/// A run of tokens that both tensors hold in the same slots of packed pages.
+struct PageEntry {
+  int key;
+  int value;
+  /// Of the token in the first slot.
+  int position;
+  /// First slot, and 65536 times how many.
+  int slots;
+};
+
+/// What one CTA of every kv head meets: pages, and tokens that are none.
+struct Item {
+  int sequence;
+  int firstPage;
+  int pages;
+  int firstRest;
+  int rests;
+  /// Number of the item among those of its sequence, which follow one another, and how many they are.
+  int split;
+  int splits;
+  /// Of the query.
+  int position;
+};
+
+/// Where a token that is on no page lies: 2^30 times where (0 packed page, 1 window page, 2 input), and its row: number of the
+/// page times tokens of a page, plus its slot.
+struct RestEntry {
+  unsigned key;
+  unsigned value;
+  int position;
+  int unused;
+};
+
 /// What a launch reads and writes. Page `id` of a pool holds its heads one after another.
 struct DecodeJob {
   const uint8_t* keys;
   const uint8_t* values;
-  /// [sequence][tableStride]: ids of pages.
-  const int* keyTable;
-  const int* valueTable;
-  /// Packed tokens of each sequence.
-  const int* tokens;
+  /// f16 [page][kv head][slot][channel].
+  const __half* keyWindows;
+  const __half* valueWindows;
+  /// f16 [row][kv head][channel].
+  const __half* keyInput;
+  const __half* valueInput;
+  /// How many items there are; the grid may be larger.
+  const int* items;
+  const Item* itemTable;
+  const PageEntry* pageTable;
+  const RestEntry* restTable;
   /// [sequence][kv head][query head of it][channel].
   const __half* queries;
-  /// [sequence][kv head][split][query head][channel, then maximum and sum].
+  /// [item][kv head][query head][channel], then maxima and sums.
   float* partials;
   /// [sequence][kv head]: 0 before and after.
   unsigned* arrivals;
   /// [sequence][kv head][query head of it][channel].
   float* output;
-  int tableStride;
+  /// [sequence][kv head][query head of it], natural, or null.
+  float* logSumExp;
   int kvHeads;
+  int windowTokens;
   /// Of the softmax, times log2(e).
   float scale;
+  /// Of logits to base 2; 0 where there is none.
+  float softCap;
+  /// Positions that a query sees, its own included; 0 for all.
+  int slidingWindow;
 };
 
 /// Numbers of a kernel that follow from its plan.
@@ -282,6 +327,13 @@ __device__ __forceinline__ void meetKeys(float (&logits)[PAGE_TOKENS / 8], Queri
   }
 }
 
+/// cap * tanh(logit / cap).
+template <int N>
+__device__ __forceinline__ void capLogits(float (&logits)[N], float cap) {
+#pragma unroll
+  for (int i = 0; i < N; i++) logits[i] = cap * tanhf(logits[i] / cap);
+}
+
 /// What a warp has seen of one head, lane % 4 of its queries: relative to the largest logit. Sums of lanes are parts.
 template <PageLayout V>
 struct Seen {
@@ -306,6 +358,8 @@ __device__ __forceinline__ void meetValues(Seen<V>& seen, float (&logits)[PAGE_T
 #pragma unroll
   for (int i = 1; i < ROWS; i++) largest = fmaxf(largest, logits[i]);
   largest = maxOfRows(largest);
+  // Masks are those of all heads: a page that nothing is seen of.
+  if (largest == -INFINITY) return;
   const float raised = fmaxf(seen.largest, largest);
   const float kept = exp2Fast(seen.largest - raised);
   const float added = exp2Fast(largest - raised);
@@ -403,19 +457,122 @@ __device__ __forceinline__ void meetValues(Seen<V>& seen, float (&logits)[PAGE_T
   }
 }
 
-/// Ids of the pages of a warp, 32 of them at a time in its lanes.
-struct PageIds {
-  const int* table;
+/// Where a row of one head lies: as f16, or as a slot of a packed page.
+struct Row {
+  const __half* halves;
+  const uint8_t* piece;
+  int slot;
+};
+
+template <PageLayout L>
+__device__ __forceinline__ Row rowOf(const DecodeJob& job, unsigned place, int head) {
+  const unsigned source = place >> 30, row = place & 0x3fffffffu;
+  constexpr bool IS_KEY = L.tensor == Tensor::KEY;
+  if (source == 0) {
+    const size_t page = row / PAGE_TOKENS;
+    return {nullptr, (IS_KEY ? job.keys : job.values) + (page * job.kvHeads + head) * L.bytes(), static_cast<int>(row % PAGE_TOKENS)};
+  }
+  if (source == 1) {
+    const size_t page = row / job.windowTokens, slot = row % job.windowTokens;
+    const size_t first = (page * job.kvHeads + head) * job.windowTokens + slot;
+    return {(IS_KEY ? job.keyWindows : job.valueWindows) + first * L.headDim, nullptr, 0};
+  }
+  return {(IS_KEY ? job.keyInput : job.valueInput) + (static_cast<size_t>(row) * job.kvHeads + head) * L.headDim, nullptr, 0};
+}
+
+template <PageLayout L>
+__device__ __forceinline__ __half elementOf(const Row& row, int channel) {
+  if (row.halves != nullptr) return row.halves[channel];
+  const int bit = L.codeBit(row.slot, channel);
+  const int code = row.piece[bit / 8] >> (bit % 8) & ((1 << L.bits) - 1);
+  const int group = (L.along == Along::TOKENS ? row.slot : channel) / L.groupSize;
+  const int entry = L.parameterPlace(group, L.along == Along::TOKENS ? channel : row.slot);
+  const float scale = __half2float(reinterpret_cast<const __half*>(row.piece + L.scaleByte())[entry]);
+  const float zero = L.hasZero ? __half2float(reinterpret_cast<const __half*>(row.piece + L.zeroByte())[entry]) : 0.0f;
+  return __float2half_rn(fmaf(static_cast<float>(code), scale, zero));
+}
+
+__device__ __forceinline__ uint32_t pairOf(__half low, __half high) {
+  const __half2 pair = __halves2half2(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+/// Adds tokens that are on no page, 16 at a time, in f16 with sums in f32.
+template <PageLayout K, PageLayout V, int WARPS>
+__device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& queries, const DecodeJob& job, const Item& item, int head,
+                                         int oldest, int warp, int lane) {
+  const int g = lane / 4, t = lane % 4;
+  const RestEntry* table = job.restTable + item.firstRest;
+#pragma unroll 1
+  for (int first = 16 * warp; first < item.rests; first += 16 * WARPS) {
+    const auto entryOf = [&](int token) { return table[min(first + token, item.rests - 1)]; };
+    const RestEntry upper = entryOf(g), lower = entryOf(g + 8);
+    const Row keys[2] = {rowOf<K>(job, upper.key, head), rowOf<K>(job, lower.key, head)};
+    float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int half = 0; half < K.halves(); half++) {
+      uint32_t a[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int channel = 16 * half + 4 * t + i / 2 * 2;
+        a[i] = pairOf(elementOf<K>(keys[i % 2], channel), elementOf<K>(keys[i % 2], channel + 1));
+      }
+      multiplyHalves(sums, a, queries.parts[half][0], queries.parts[half][1]);
+    }
+    float logits[2] = {sums[0] + sums[1], sums[2] + sums[3]};
+    if (job.softCap > 0.0f) capLogits(logits, job.softCap);
+    if (first + g >= item.rests || upper.position <= oldest) logits[0] = -INFINITY;
+    if (first + g + 8 >= item.rests || lower.position <= oldest) logits[1] = -INFINITY;
+    const float largest = maxOfRows(fmaxf(logits[0], logits[1]));
+    if (largest == -INFINITY) continue;
+    const float raised = fmaxf(seen.largest, largest);
+    const float kept = exp2Fast(seen.largest - raised);
+    seen.largest = raised;
+    const float weights[2] = {exp2Fast(logits[0] - raised), exp2Fast(logits[1] - raised)};
+    seen.sum = fmaf(seen.sum, kept, weights[0] + weights[1]);
+#pragma unroll
+    for (int i = 0; i < V.groups(); i++) seen.zeros[i] *= kept;
+    uint32_t b[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const __half high = __float2half_rn(weights[i]);
+      b[i] = transposed(pairOf(high, __float2half_rn(weights[i] - __half2float(high))));
+    }
+    Row values[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) values[i] = rowOf<V>(job, entryOf(2 * t + i % 2 + i / 2 * 8).value, head);
+#pragma unroll
+    for (int tile = 0; tile < V.headDim / 16; tile++) {
+      uint32_t a[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int channel = 16 * tile + 8 * (i % 2) + g;
+        a[i] = pairOf(elementOf<V>(values[i / 2 * 2], channel), elementOf<V>(values[i / 2 * 2 + 1], channel));
+      }
+      float out[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+      multiplyHalves(out, a, b[0], b[1]);
+      seen.output[2 * tile] = fmaf(seen.output[2 * tile], kept, out[0] + out[1]);
+      seen.output[2 * tile + 1] = fmaf(seen.output[2 * tile + 1], kept, out[2] + out[3]);
+    }
+  }
+}
+
+/// Entries of the pages of a warp, 32 of them at a time in its lanes.
+struct HeldEntries {
+  const PageEntry* table;
   int begin, end, stride;
-  int held;
+  int4 held;
 
   /// Those of turns from a multiple of 32 on.
   __device__ __forceinline__ void hold(int turn, int lane) {
     const int page = begin + (turn + lane) * stride;
-    held = page < end ? __ldg(table + page) : 0;
+    held = page < end ? __ldg(reinterpret_cast<const int4*>(table) + page) : make_int4(0, 0, 0, 0);
   }
 
-  __device__ __forceinline__ int at(int turn) const { return __shfl_sync(ALL, held, turn % LANES); }
+  __device__ __forceinline__ int key(int turn) const { return __shfl_sync(ALL, held.x, turn % LANES); }
+  __device__ __forceinline__ int value(int turn) const { return __shfl_sync(ALL, held.y, turn % LANES); }
+  __device__ __forceinline__ int position(int turn) const { return __shfl_sync(ALL, held.z, turn % LANES); }
+  __device__ __forceinline__ int slots(int turn) const { return __shfl_sync(ALL, held.w, turn % LANES); }
 };
 
 /// Two channels of what several have seen of one query head.
@@ -427,6 +584,10 @@ struct Joined {
   __device__ __forceinline__ float2 normalized() const {
     const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
     return make_float2(output.x * inverse, output.y * inverse);
+  }
+
+  __device__ __forceinline__ float logSumExp() const {
+    return sum > 0.0f ? (largest + log2f(sum)) * 0.69314718f : -INFINITY;
   }
 };
 
@@ -453,37 +614,33 @@ __device__ __forceinline__ Joined join(const float* largests, const float* sums,
   return joined;
 }
 
-/// The body of a kernel. Grid: (splits, kv heads, sequences); 32 WARPS threads; SHARED_BYTES of dynamic shared memory.
+/// The body of a kernel. Grid: (items, kv heads); 32 WARPS threads; SHARED_BYTES of dynamic shared memory.
 template <PageLayout K, PageLayout V, int GROUP, int WARPS, int STAGES>
 __device__ __forceinline__ void decode(const DecodeJob& job) {
   using D = Decode<K, V, GROUP, WARPS, STAGES>;
   extern __shared__ __align__(128) uint8_t shared[];
+  if (static_cast<int>(blockIdx.x) >= __ldg(job.items)) return;
   const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
-  const int split = blockIdx.x, splits = gridDim.x, head = blockIdx.y, sequence = blockIdx.z;
-  const int tokens = job.tokens[sequence];
-  const int pages = (tokens + PAGE_TOKENS - 1) / PAGE_TOKENS;
-  const int begin = static_cast<int>(static_cast<long long>(pages) * split / splits);
-  const int end = static_cast<int>(static_cast<long long>(pages) * (split + 1) / splits);
+  const int head = blockIdx.y;
+  const Item item = job.itemTable[blockIdx.x];
 
   uint8_t* ring = shared + warp * D::STAGES * D::STAGE_BYTES;
   const uint32_t ringAddress = sharedAddress(ring);
   const uint32_t barriers = sharedAddress(shared + D::RING_BYTES) + warp * D::STAGES * 16;
-  PageIds keyIds = {job.keyTable + static_cast<size_t>(sequence) * job.tableStride, begin + warp, end, D::WARPS, 0};
-  PageIds valueIds = {job.valueTable + static_cast<size_t>(sequence) * job.tableStride, begin + warp, end, D::WARPS, 0};
-  const int turns = end - begin <= warp ? 0 : (end - begin - warp + D::WARPS - 1) / D::WARPS;
+  HeldEntries entries = {job.pageTable + item.firstPage, warp, item.pages, D::WARPS, {}};
+  const int turns = (item.pages - warp + D::WARPS - 1) / D::WARPS;
   const auto fetchKey = [&](int turn) {
-    const size_t piece = static_cast<size_t>(keyIds.at(turn)) * job.kvHeads + head;
+    const size_t piece = static_cast<size_t>(entries.key(turn)) * job.kvHeads + head;
     const int stage = turn % D::STAGES;
     if (lane == 0) copyBulk(ringAddress + stage * D::STAGE_BYTES, job.keys + piece * K.bytes(), K.bytes(), barriers + 16 * stage);
   };
   const auto fetchValue = [&](int turn) {
-    const size_t piece = static_cast<size_t>(valueIds.at(turn)) * job.kvHeads + head;
+    const size_t piece = static_cast<size_t>(entries.value(turn)) * job.kvHeads + head;
     const int stage = turn % D::STAGES;
     if (lane == 0)
       copyBulk(ringAddress + stage * D::STAGE_BYTES + K.bytes(), job.values + piece * V.bytes(), V.bytes(), barriers + 16 * stage + 8);
   };
-  keyIds.hold(0, lane);
-  valueIds.hold(0, lane);
+  entries.hold(0, lane);
   if (lane == 0) {
     for (int i = 0; i < 2 * D::STAGES; i++) initBarrier(barriers + 8 * i, 1);
     publishBarriers();
@@ -491,9 +648,10 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   __syncwarp();
   for (int turn = 0; turn < D::STAGES && turn < turns; turn++) fetchKey(turn), fetchValue(turn);
 
+  const size_t row = static_cast<size_t>(item.sequence) * job.kvHeads + head;
   Queries<K> queries;
   const int prepared = lane / 8;
-  queries.load(job.queries + ((static_cast<size_t>(sequence) * job.kvHeads + head) * GROUP + prepared) * K.headDim, job.scale, lane,
+  queries.load(job.queries + (row * GROUP + prepared) * K.headDim, job.scale, lane,
                prepared < GROUP);
   Seen<V> seen;
   seen.largest = -INFINITY;
@@ -503,6 +661,9 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
 #pragma unroll
   for (int i = 0; i < D::CHANNEL_ROWS; i++) seen.output[i] = 0.0f;
 
+  // The youngest position that the query does not see.
+  const int oldest = job.slidingWindow > 0 ? item.position - job.slidingWindow : -1;
+  meetRest<K, V, WARPS>(seen, queries, job, item, head, oldest, warp, lane);
   for (int turn = 0; turn < turns; turn++) {
     const int stage = turn % D::STAGES;
     const uint32_t phase = turn / D::STAGES % 2;
@@ -510,20 +671,24 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     const uint8_t* keyPage = ring + stage * D::STAGE_BYTES;
     float logits[D::TOKEN_ROWS];
     waitBarrier(barriers + 16 * stage, phase);
+    const int slots = entries.slots(turn), position = entries.position(turn);
     meetKeys<K>(logits, queries, keyPage, lane);
     __syncwarp();
     if (later < turns) fetchKey(later);
-    const int filled = tokens - (begin + warp + turn * D::WARPS) * PAGE_TOKENS;
-    if (filled < PAGE_TOKENS) {
+    if (job.softCap > 0.0f) capLogits(logits, job.softCap);
+    if (slots != PAGE_TOKENS << 16 || position <= oldest) {
+      const int first = slots & 0xffff, count = slots >> 16;
 #pragma unroll
-      for (int i = 0; i < D::TOKEN_ROWS; i++)
-        if (8 * i + lane / 4 >= filled) logits[i] = -INFINITY;
+      for (int i = 0; i < D::TOKEN_ROWS; i++) {
+        const int number = 8 * i + lane / 4 - first;
+        if (number < 0 || number >= count || position + number <= oldest) logits[i] = -INFINITY;
+      }
     }
     waitBarrier(barriers + 16 * stage + 8, phase);
     meetValues<V>(seen, logits, keyPage + K.bytes(), lane);
     __syncwarp();
     if (later < turns) fetchValue(later);
-    if (later % LANES == LANES - 1) keyIds.hold(later + 1, lane), valueIds.hold(later + 1, lane);
+    if (later % LANES == LANES - 1) entries.hold(later + 1, lane);
   }
 
   seen.sum = sumOfRows(seen.sum);
@@ -544,9 +709,11 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   }
   __syncthreads();
 
-  const size_t row = static_cast<size_t>(sequence) * job.kvHeads + head;
+  const int splits = item.splits;
   float* output = job.output + row * GROUP * D::DIM;
-  float* partial = job.partials + (row * splits + split) * D::PARTIAL;
+  float* logSumExp = job.logSumExp == nullptr ? nullptr : job.logSumExp + row * GROUP;
+  const size_t partialStride = static_cast<size_t>(job.kvHeads) * D::PARTIAL;
+  float* partial = job.partials + blockIdx.x * partialStride + head * D::PARTIAL;
   for (int i = threadIdx.x; i < GROUP * D::DIM / 2; i += blockDim.x) {
     const int query = 2 * i / D::DIM;
     const Joined joined = join<WARPS>(largests + query, sums + query, GROUP, WARPS, [&](int w) {
@@ -554,6 +721,7 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     });
     if (splits == 1) {
       reinterpret_cast<float2*>(output)[i] = joined.normalized();
+      if (logSumExp != nullptr && 2 * i % D::DIM == 0) logSumExp[query] = joined.logSumExp();
     } else {
       reinterpret_cast<float2*>(partial)[i] = joined.output;
       if (2 * i % D::DIM == 0) {
@@ -574,17 +742,18 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   }
   __syncthreads();
   if (!isLast) return;
-  const float* first = job.partials + row * splits * D::PARTIAL;
-  float* heads = reinterpret_cast<float*>(shared);  // [split][maximum, then sum][query head]
+  const float* first = partial - item.split * partialStride;
+  float* heads = reinterpret_cast<float*>(shared);  // [split][maxima, then sums][query head]
   for (int i = threadIdx.x; i < splits * 2 * GROUP; i += blockDim.x)
-    heads[i] = __ldcg(first + i / (2 * GROUP) * D::PARTIAL + GROUP * D::DIM + i % (2 * GROUP));
+    heads[i] = __ldcg(first + i / (2 * GROUP) * partialStride + GROUP * D::DIM + i % (2 * GROUP));
   __syncthreads();
   for (int i = threadIdx.x; i < GROUP * D::DIM / 2; i += blockDim.x) {
     const int query = 2 * i / D::DIM;
     const Joined joined = join<8>(heads + query, heads + GROUP + query, 2 * GROUP, splits, [&](int s) {
-      return __ldcg(reinterpret_cast<const float2*>(first + static_cast<size_t>(s) * D::PARTIAL) + i);
+      return __ldcg(reinterpret_cast<const float2*>(first + s * partialStride) + i);
     });
     reinterpret_cast<float2*>(output)[i] = joined.normalized();
+    if (logSumExp != nullptr && 2 * i % D::DIM == 0) logSumExp[query] = joined.logSumExp();
   }
 }
 
