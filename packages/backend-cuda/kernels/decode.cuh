@@ -5,6 +5,8 @@
 // of keys folded in, are 16-bit integers whose high and low bytes are two columns of B; so are weights, with the scales of
 // values folded in. Sums start at a power of two that makes their bits a float.
 #pragma once
+#include <type_traits>
+
 #include "layout.cuh"
 #include "mma.cuh"
 
@@ -225,6 +227,36 @@ struct Queries {
       largest = fmaxf(largest, fabsf(own[half][2] * lowHalf(scales[half].y)));
       largest = fmaxf(largest, fabsf(own[half][3] * highHalf(scales[half].y)));
     }
+    return scaleTo(largest, lane);
+  }
+
+  /// Folds the scales of a group of tokens in.
+  __device__ __forceinline__ void fold(const uint8_t* page, int group, int lane) {
+#pragma unroll
+    for (int half = 0; half < OWN; half++) {
+      const uint2 s = scalesOf(page, group, lane)[half];
+      const float factors[4] = {lowHalf(s.x), highHalf(s.x), lowHalf(s.y), highHalf(s.y)};
+      split(half, factors, lane);
+    }
+  }
+
+  /// For keys whose scales are no part of the query: once.
+  __device__ __forceinline__ float prepare(int lane) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int half = 0; half < OWN; half++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) largest = fmaxf(largest, fabsf(own[half][j]));
+    const float unit = scaleTo(largest, lane);
+    constexpr float ONES[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+#pragma unroll
+    for (int half = 0; half < OWN; half++) split(half, ONES, lane);
+    return unit;
+  }
+
+ private:
+  /// `largest` of this lane becomes LARGEST_QUERY at most in all that prepare its head. Gives the unit of head lane % 4.
+  __device__ __forceinline__ float scaleTo(float largest, int lane) {
     largest = fmaxf(largest, __shfl_xor_sync(ALL, largest, 1));
     largest = fmaxf(largest, __shfl_xor_sync(ALL, largest, 2));
     largest = fmaxf(largest, __shfl_xor_sync(ALL, largest, 4));
@@ -236,24 +268,21 @@ struct Queries {
     return __shfl_sync(ALL, largest * (1.0f / LARGEST_QUERY), 8 * (lane % 4));
   }
 
-  /// Folds the scales of a group of tokens in.
-  __device__ __forceinline__ void fold(const uint8_t* page, int group, int lane) {
+  /// Rounds channels of one k-half to 16 bits, and trades bytes with the lane that prepares the other channels.
+  __device__ __forceinline__ void split(int half, const float (&factors)[4], int lane) {
     const int role = lane / 4 % 2;
     // Both bytes over 128, so that they do not carry.
     constexpr float ZERO = SIGNED_ZERO + 32896.0f;
+    uint32_t v[4];
 #pragma unroll
-    for (int half = 0; half < OWN; half++) {
-      const uint2 s = scalesOf(page, group, lane)[half];
-      const uint32_t first = __byte_perm(__float_as_uint(fmaf(scaled[half][0], lowHalf(s.x), ZERO)),
-                                         __float_as_uint(fmaf(scaled[half][1], highHalf(s.x), ZERO)), 0x5410);
-      const uint32_t second = __byte_perm(__float_as_uint(fmaf(scaled[half][2], lowHalf(s.y), ZERO)),
-                                          __float_as_uint(fmaf(scaled[half][3], highHalf(s.y), ZERO)), 0x5410);
-      const uint32_t low = __byte_perm(first, second, 0x6420) ^ 0x80808080u;
-      const uint32_t high = __byte_perm(first, second, 0x7531) ^ 0x80808080u;
-      const uint32_t other = __shfl_xor_sync(ALL, role == 0 ? low : high, 4);
-      bytes[half] = role == 0 ? high : other;
-      bytes[half + OWN] = role == 0 ? other : low;
-    }
+    for (int j = 0; j < 4; j++) v[j] = __float_as_uint(fmaf(scaled[half][j], factors[j], ZERO));
+    const uint32_t first = __byte_perm(v[0], v[1], 0x5410);
+    const uint32_t second = __byte_perm(v[2], v[3], 0x5410);
+    const uint32_t low = __byte_perm(first, second, 0x6420) ^ 0x80808080u;
+    const uint32_t high = __byte_perm(first, second, 0x7531) ^ 0x80808080u;
+    const uint32_t other = __shfl_xor_sync(ALL, role == 0 ? low : high, 4);
+    bytes[half] = role == 0 ? high : other;
+    bytes[half + OWN] = role == 0 ? other : low;
   }
 };
 
@@ -278,54 +307,153 @@ __device__ __forceinline__ void middleTerms(float (&terms)[K.groups()], const Qu
   for (int i = 0; i < K.groups(); i++) terms[i] = __shfl_sync(ALL, term, 4 * i + t);
 }
 
-/// Logits, to base 2, of tokens 8 i + lane / 4 and head lane % 4.
+/// Registers of A: fields `field` and the next of two words.
+template <int BITS>
+__device__ __forceinline__ void codesOf(uint32_t (&a)[4], int field, uint32_t first, uint32_t second) {
+  a[0] = first & fieldMask<BITS>(field), a[1] = first & fieldMask<BITS>(field + 1);
+  a[2] = second & fieldMask<BITS>(field), a[3] = second & fieldMask<BITS>(field + 1);
+}
+
+/// Keys with groups along tokens: scales are folded into the query.
 template <PageLayout K>
-__device__ __forceinline__ void meetKeys(float (&logits)[PAGE_TOKENS / 8], Queries<K>& queries, const uint8_t* page, int lane) {
-  static_assert(K.along == Along::TOKENS);
-  constexpr int FIELDS = fieldsOfByte(K.bits);
-  constexpr int STRIPE_TOKENS = 8 * FIELDS;
-  float terms[K.groups()];
-  middleTerms<K>(terms, queries, page, lane);
-  const float unit = queries.measure(page, lane);
+struct FoldedKeys {
+  Queries<K>& queries;
+
+  __device__ __forceinline__ FoldedKeys(Queries<K>& queries, int) : queries(queries) {}
+
+  /// Logits, to base 2, of tokens 8 i + lane / 4 and head lane % 4.
+  __device__ __forceinline__ void meet(float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
+    constexpr int FIELDS = fieldsOfByte(K.bits);
+    constexpr int STRIPE_TOKENS = 8 * FIELDS;
+    float terms[K.groups()];
+    middleTerms<K>(terms, queries, page, lane);
+    const float unit = queries.measure(page, lane);
 #pragma unroll
-  for (int group = 0; group < K.groups(); group++) {
-    queries.fold(page, group, lane);
-    // The query in all, as it was rounded: codes count from their middle.
-    int ones[4] = {0, 0, 0, 0};
+    for (int group = 0; group < K.groups(); group++) {
+      queries.fold(page, group, lane);
+      // The query in all, as it was rounded: codes count from their middle.
+      int ones[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int step = 0; step < K.halves() / 2; step++) {
-      const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
-      multiplySigned(ones, a, queries.bytes[2 * step], queries.bytes[2 * step + 1]);
-    }
-    const float term = terms[group];
+      for (int step = 0; step < K.halves() / 2; step++) {
+        const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+        multiplySigned(ones, a, queries.bytes[2 * step], queries.bytes[2 * step + 1]);
+      }
+      const float term = terms[group];
 #pragma unroll
-    for (int s = 0; s < K.groupSize / STRIPE_TOKENS; s++) {
-      const int stripe = group * (K.groupSize / STRIPE_TOKENS) + s;
-      uint32_t words[K.halves()];
-      loadStripe<K>(words, page, stripe, lane);
+      for (int s = 0; s < K.groupSize / STRIPE_TOKENS; s++) {
+        const int stripe = group * (K.groupSize / STRIPE_TOKENS) + s;
+        uint32_t words[K.halves()];
+        loadStripe<K>(words, page, stripe, lane);
 #pragma unroll
-      for (int field = 0; field < FIELDS; field += 2) {
-        int sum[4];
+        for (int field = 0; field < FIELDS; field += 2) {
+          int sum[4];
 #pragma unroll
-        for (int i = 0; i < 4; i++) sum[i] = SIGNED_ZERO_BITS - (ones[i % 2] << (K.bits - 1 + K.bits * (field + i / 2)));
+          for (int i = 0; i < 4; i++) sum[i] = SIGNED_ZERO_BITS - (ones[i % 2] << (K.bits - 1 + K.bits * (field + i / 2)));
 #pragma unroll
-        for (int step = 0; step < K.halves() / 2; step++) {
-          const uint32_t a[4] = {words[2 * step] & fieldMask<K.bits>(field), words[2 * step] & fieldMask<K.bits>(field + 1),
-                                 words[2 * step + 1] & fieldMask<K.bits>(field),
-                                 words[2 * step + 1] & fieldMask<K.bits>(field + 1)};
-          multiplySigned(sum, a, queries.bytes[2 * step], queries.bytes[2 * step + 1]);
-        }
+          for (int step = 0; step < K.halves() / 2; step++) {
+            uint32_t a[4];
+            codesOf<K.bits>(a, field, words[2 * step], words[2 * step + 1]);
+            multiplySigned(sum, a, queries.bytes[2 * step], queries.bytes[2 * step + 1]);
+          }
 #pragma unroll
-        for (int row = 0; row < 2; row++) {
-          const float factor = unit * fieldFactor<K.bits>(field + row);
-          const float high = __int_as_float(sum[2 * row]) - SIGNED_ZERO;
-          const float low = __int_as_float(sum[2 * row + 1]) - SIGNED_ZERO;
-          logits[stripe * FIELDS + field + row] = fmaf(high, 256.0f * factor, fmaf(low, factor, term));
+          for (int row = 0; row < 2; row++) {
+            const float factor = unit * fieldFactor<K.bits>(field + row);
+            const float high = __int_as_float(sum[2 * row]) - SIGNED_ZERO;
+            const float low = __int_as_float(sum[2 * row + 1]) - SIGNED_ZERO;
+            logits[stripe * FIELDS + field + row] = fmaf(high, 256.0f * factor, fmaf(low, factor, term));
+          }
         }
       }
     }
   }
+};
+
+/// 16 halves of a plane of parameters that a lane reads: of tokens, or channels, 8 i + lane / 4.
+template <int N>
+__device__ __forceinline__ void loadParameters(float (&values)[N], const uint8_t* plane, int lane) {
+#pragma unroll
+  for (int v = 0; v < N / 4; v++) {
+    const uint2 x = reinterpret_cast<const uint2*>(plane + 2 * N * (lane / 4))[v];
+    values[4 * v] = lowHalf(x.x), values[4 * v + 1] = highHalf(x.x);
+    values[4 * v + 2] = lowHalf(x.y), values[4 * v + 3] = highHalf(x.y);
+  }
 }
+
+/// Keys with groups along channels: the query is prepared once, sums of groups are scaled. Symmetric codes count from their
+/// middle; the others meet zeros with the query as it was rounded.
+template <PageLayout K>
+struct GroupedKeys {
+  static constexpr int GROUPS = K.groups();
+  static constexpr int GROUP_STEPS = K.groupSize / 32;
+  static constexpr float MIDDLE = K.hasZero ? 0.0f : static_cast<float>(1 << (K.bits - 1));
+  const Queries<K>& queries;
+  float unit;
+  /// High and low bytes of the query in all, by group.
+  float ones[GROUPS][2];
+
+  __device__ __forceinline__ GroupedKeys(Queries<K>& queries, int lane) : queries(queries) {
+    unit = queries.prepare(lane);
+#pragma unroll
+    for (int group = 0; group < GROUPS; group++) {
+      int sum[4] = {0, 0, 0, 0};
+#pragma unroll
+      for (int step = group * GROUP_STEPS; step < (group + 1) * GROUP_STEPS; step++) {
+        const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+        multiplySigned(sum, a, queries.bytes[2 * step], queries.bytes[2 * step + 1]);
+      }
+      ones[group][0] = static_cast<float>(sum[0]), ones[group][1] = static_cast<float>(sum[1]);
+    }
+  }
+
+  __device__ __forceinline__ void meet(float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
+    constexpr int FIELDS = fieldsOfByte(K.bits);
+    constexpr int ROWS = PAGE_TOKENS / 8;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) logits[i] = 0.0f;
+    // Every stripe has all channels: parameters of a group are loaded for as many tokens as stripes have at once.
+#pragma unroll
+    for (int stripe = 0; stripe < K.stripes(); stripe++) {
+      uint32_t words[K.halves()];
+      loadStripe<K>(words, page, stripe, lane);
+#pragma unroll
+      for (int group = 0; group < GROUPS; group++) {
+        float scales[FIELDS], zeros[FIELDS];
+        const uint8_t* plane = page + K.scaleByte() + 2 * (group * PAGE_TOKENS + lane / 4 * ROWS + stripe * FIELDS);
+#pragma unroll
+        for (int pair = 0; pair < FIELDS / 2; pair++) {
+          const uint32_t s = reinterpret_cast<const uint32_t*>(plane)[pair];
+          scales[2 * pair] = lowHalf(s), scales[2 * pair + 1] = highHalf(s);
+          if constexpr (K.hasZero) {
+            const uint32_t z = reinterpret_cast<const uint32_t*>(plane + K.zeroByte() - K.scaleByte())[pair];
+            zeros[2 * pair] = lowHalf(z), zeros[2 * pair + 1] = highHalf(z);
+          }
+        }
+#pragma unroll
+        for (int field = 0; field < FIELDS; field += 2) {
+          int sum[4] = {SIGNED_ZERO_BITS, SIGNED_ZERO_BITS, SIGNED_ZERO_BITS, SIGNED_ZERO_BITS};
+#pragma unroll
+          for (int step = group * GROUP_STEPS; step < (group + 1) * GROUP_STEPS; step++) {
+            uint32_t a[4];
+            codesOf<K.bits>(a, field, words[2 * step], words[2 * step + 1]);
+            multiplySigned(sum, a, queries.bytes[2 * step], queries.bytes[2 * step + 1]);
+          }
+#pragma unroll
+          for (int row = 0; row < 2; row++) {
+            const float factor = fieldFactor<K.bits>(field + row);
+            const float middle = MIDDLE / factor;
+            const float high = __int_as_float(sum[2 * row]) - fmaf(ones[group][0], middle, SIGNED_ZERO);
+            const float low = __int_as_float(sum[2 * row + 1]) - fmaf(ones[group][1], middle, SIGNED_ZERO);
+            float& logit = logits[stripe * FIELDS + field + row];
+            logit = fmaf(fmaf(high, 256.0f, low), scales[field + row] * factor, logit);
+            if constexpr (K.hasZero) logit = fmaf(fmaf(ones[group][0], 256.0f, ones[group][1]), zeros[field + row], logit);
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) logits[i] *= unit;
+  }
+};
 
 /// cap * tanh(logit / cap).
 template <int N>
@@ -339,30 +467,25 @@ template <PageLayout V>
 struct Seen {
   float largest;
   float sum;
-  float zeros[V.groups()];
+  /// Of groups along channels.
+  float zeros[V.along == Along::CHANNELS ? V.groups() : 1];
   /// Channel 8 i + lane / 4.
   float output[V.headDim / 8];
 };
 
-/// Adds a page. `logits` are those of meetKeys.
+/// Weights of a page relative to its largest logit, in place, and how what was seen and what comes weigh. False where nothing is
+/// seen of the page: masks are those of all heads.
 template <PageLayout V>
-__device__ __forceinline__ void meetValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
-  static_assert(V.along == Along::CHANNELS);
+__device__ __forceinline__ bool weigh(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], float& kept, float& added) {
   constexpr int ROWS = PAGE_TOKENS / 8;
-  constexpr int FIELDS = fieldsOfByte(V.bits);
-  constexpr int STRIPE_CHANNELS = 8 * FIELDS;
-  constexpr float CENTRE = static_cast<float>(1 << (V.bits - 1));
-  const int g = lane / 4;
-
   float largest = logits[0];
 #pragma unroll
   for (int i = 1; i < ROWS; i++) largest = fmaxf(largest, logits[i]);
   largest = maxOfRows(largest);
-  // Masks are those of all heads: a page that nothing is seen of.
-  if (largest == -INFINITY) return;
+  if (largest == -INFINITY) return false;
   const float raised = fmaxf(seen.largest, largest);
-  const float kept = exp2Fast(seen.largest - raised);
-  const float added = exp2Fast(largest - raised);
+  kept = exp2Fast(seen.largest - raised);
+  added = exp2Fast(largest - raised);
   seen.largest = raised;
   float sum = 0.0f;
 #pragma unroll
@@ -371,7 +494,92 @@ __device__ __forceinline__ void meetValues(Seen<V>& seen, float (&logits)[PAGE_T
     sum += logits[i];
   }
   seen.sum = fmaf(seen.sum, kept, sum * added);
+  return true;
+}
 
+/// B of the products with codes of 16 tokens: weights as floats over UNSIGNED_ZERO.
+__device__ __forceinline__ uint32_t weightBytes(float upper, float lower) {
+  return transposed(__byte_perm(__float_as_uint(upper), __float_as_uint(lower), 0x4051));
+}
+
+/// Values with groups along tokens: weights are rounded as they are, sums of groups are scaled. Symmetric codes count from their
+/// middle; the others meet zeros with the weights as they were rounded.
+template <PageLayout V>
+__device__ __forceinline__ void meetGroupedValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
+  constexpr int FIELDS = fieldsOfByte(V.bits);
+  constexpr int CHANNEL_ROWS = V.headDim / 8;
+  constexpr int GROUP_STEPS = V.groupSize / 32;
+  constexpr float MIDDLE = V.hasZero ? 0.0f : static_cast<float>(1 << (V.bits - 1));
+  float kept, added;
+  if (!weigh<V>(seen, logits, kept, added)) return;
+  uint32_t weights[PAGE_TOKENS / 16];
+#pragma unroll
+  for (int half = 0; half < PAGE_TOKENS / 16; half++)
+    weights[half] = weightBytes(fmaf(logits[2 * half], LARGEST_WEIGHT, UNSIGNED_ZERO),
+                                fmaf(logits[2 * half + 1], LARGEST_WEIGHT, UNSIGNED_ZERO));
+  const float factor = added * (1.0f / LARGEST_WEIGHT);
+#pragma unroll
+  for (int i = 0; i < CHANNEL_ROWS; i++) seen.output[i] *= kept;
+#pragma unroll
+  for (int group = 0; group < V.groups(); group++) {
+    int ones[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+#pragma unroll
+    for (int step = group * GROUP_STEPS; step < (group + 1) * GROUP_STEPS; step++) {
+      const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+      multiplyUnsigned(ones, a, weights[2 * step], weights[2 * step + 1]);
+    }
+    const float high = __int_as_float(ones[0]) - UNSIGNED_ZERO;
+    const float low = __int_as_float(ones[1]) - UNSIGNED_ZERO;
+#pragma unroll
+    for (int stripe = 0; stripe < V.stripes(); stripe++) {
+      float scales[FIELDS], zeros[FIELDS];
+      const uint8_t* plane = page + V.scaleByte() + 2 * (group * V.headDim + lane / 4 * CHANNEL_ROWS + stripe * FIELDS);
+#pragma unroll
+      for (int pair = 0; pair < FIELDS / 2; pair++) {
+        const uint32_t s = reinterpret_cast<const uint32_t*>(plane)[pair];
+        scales[2 * pair] = lowHalf(s) * factor, scales[2 * pair + 1] = highHalf(s) * factor;
+        if constexpr (V.hasZero) {
+          const uint32_t z = reinterpret_cast<const uint32_t*>(plane + V.zeroByte() - V.scaleByte())[pair];
+          zeros[2 * pair] = lowHalf(z) * factor, zeros[2 * pair + 1] = highHalf(z) * factor;
+        }
+      }
+      // Of the stripe's halves the two, or more, of this group.
+      const uint8_t* words = page + 4 * V.wordIndex(stripe, 2 * group * GROUP_STEPS, lane);
+#pragma unroll
+      for (int field = 0; field < FIELDS; field += 2) {
+        int sum[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+#pragma unroll
+        for (int step = 0; step < GROUP_STEPS; step++) {
+          const uint2 pair = *reinterpret_cast<const uint2*>(words + 4 * (V.wordIndex(0, 2 * step, 0)));
+          uint32_t a[4];
+          codesOf<V.bits>(a, field, pair.x, pair.y);
+          multiplyUnsigned(sum, a, weights[2 * (group * GROUP_STEPS + step)], weights[2 * (group * GROUP_STEPS + step) + 1]);
+        }
+#pragma unroll
+        for (int row = 0; row < 2; row++) {
+          const float exact = fieldFactor<V.bits>(field + row);
+          const float middle = MIDDLE / exact;
+          const float h = __int_as_float(sum[2 * row]) - fmaf(high, middle, UNSIGNED_ZERO);
+          const float l = __int_as_float(sum[2 * row + 1]) - fmaf(low, middle, UNSIGNED_ZERO);
+          float& out = seen.output[stripe * FIELDS + field + row];
+          out = fmaf(fmaf(h, 256.0f, l), scales[field + row] * exact, out);
+          if constexpr (V.hasZero) out = fmaf(fmaf(high, 256.0f, low), zeros[field + row], out);
+        }
+      }
+    }
+  }
+}
+
+/// Values with groups along channels: scales are folded into the weights. Codes count from their middle.
+template <PageLayout V>
+__device__ __forceinline__ void meetFoldedValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
+  constexpr int ROWS = PAGE_TOKENS / 8;
+  constexpr int FIELDS = fieldsOfByte(V.bits);
+  constexpr int STRIPE_CHANNELS = 8 * FIELDS;
+  constexpr float CENTRE = static_cast<float>(1 << (V.bits - 1));
+  const int g = lane / 4;
+  float kept, added;
+  if (!weigh<V>(seen, logits, kept, added)) return;
   // One unit for the page, so that no weight with a scale exceeds LARGEST_WEIGHT.
   const uint8_t* plane = page + V.scaleByte() + 2 * g * ROWS;
   float peak = 0.0f;
@@ -413,9 +621,8 @@ __device__ __forceinline__ void meetValues(Seen<V>& seen, float (&logits)[PAGE_T
       for (int j = 0; j < 4; j++) {
         const int i = 8 * v + 2 * j;
         if constexpr (V.hasZero) zeros = fmaf(logits[i + 1], highHalf(middles[j]), fmaf(logits[i], lowHalf(middles[j]), zeros));
-        const float first = fmaf(logits[i] * unit, lowHalf(pairs[j]), UNSIGNED_ZERO);
-        const float second = fmaf(logits[i + 1] * unit, highHalf(pairs[j]), UNSIGNED_ZERO);
-        weights[i / 2] = transposed(__byte_perm(__float_as_uint(first), __float_as_uint(second), 0x4051));
+        weights[i / 2] = weightBytes(fmaf(logits[i] * unit, lowHalf(pairs[j]), UNSIGNED_ZERO),
+                                     fmaf(logits[i + 1] * unit, highHalf(pairs[j]), UNSIGNED_ZERO));
       }
     }
     // Weights in all, as they were rounded: codes count from their centre.
@@ -438,9 +645,8 @@ __device__ __forceinline__ void meetValues(Seen<V>& seen, float (&logits)[PAGE_T
         int sums[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
 #pragma unroll
         for (int step = 0; step < PAGE_TOKENS / 32; step++) {
-          const uint32_t a[4] = {words[2 * step] & fieldMask<V.bits>(field), words[2 * step] & fieldMask<V.bits>(field + 1),
-                                 words[2 * step + 1] & fieldMask<V.bits>(field),
-                                 words[2 * step + 1] & fieldMask<V.bits>(field + 1)};
+          uint32_t a[4];
+          codesOf<V.bits>(a, field, words[2 * step], words[2 * step + 1]);
           multiplyUnsigned(sums, a, weights[2 * step], weights[2 * step + 1]);
         }
 #pragma unroll
@@ -488,7 +694,8 @@ __device__ __forceinline__ __half elementOf(const Row& row, int channel) {
   const int group = (L.along == Along::TOKENS ? row.slot : channel) / L.groupSize;
   const int entry = L.parameterPlace(group, L.along == Along::TOKENS ? channel : row.slot);
   const float scale = __half2float(reinterpret_cast<const __half*>(row.piece + L.scaleByte())[entry]);
-  const float zero = L.hasZero ? __half2float(reinterpret_cast<const __half*>(row.piece + L.zeroByte())[entry]) : 0.0f;
+  const float zero =
+      L.hasZero ? __half2float(reinterpret_cast<const __half*>(row.piece + L.zeroByte())[entry]) : -scale * (1 << (L.bits - 1));
   return __float2half_rn(fmaf(static_cast<float>(code), scale, zero));
 }
 
@@ -531,7 +738,7 @@ __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& querie
     const float weights[2] = {exp2Fast(logits[0] - raised), exp2Fast(logits[1] - raised)};
     seen.sum = fmaf(seen.sum, kept, weights[0] + weights[1]);
 #pragma unroll
-    for (int i = 0; i < V.groups(); i++) seen.zeros[i] *= kept;
+    for (float& zeros : seen.zeros) zeros *= kept;
     uint32_t b[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -657,13 +864,15 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   seen.largest = -INFINITY;
   seen.sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < V.groups(); i++) seen.zeros[i] = 0.0f;
+  for (float& zeros : seen.zeros) zeros = 0.0f;
 #pragma unroll
   for (int i = 0; i < D::CHANNEL_ROWS; i++) seen.output[i] = 0.0f;
 
   // The youngest position that the query does not see.
   const int oldest = job.slidingWindow > 0 ? item.position - job.slidingWindow : -1;
   meetRest<K, V, WARPS>(seen, queries, job, item, head, oldest, warp, lane);
+  using Keys = std::conditional_t<K.along == Along::TOKENS, FoldedKeys<K>, GroupedKeys<K>>;
+  Keys keys(queries, lane);
   for (int turn = 0; turn < turns; turn++) {
     const int stage = turn % D::STAGES;
     const uint32_t phase = turn / D::STAGES % 2;
@@ -672,7 +881,7 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     float logits[D::TOKEN_ROWS];
     waitBarrier(barriers + 16 * stage, phase);
     const int slots = entries.slots(turn), position = entries.position(turn);
-    meetKeys<K>(logits, queries, keyPage, lane);
+    keys.meet(logits, keyPage, lane);
     __syncwarp();
     if (later < turns) fetchKey(later);
     if (job.softCap > 0.0f) capLogits(logits, job.softCap);
@@ -685,7 +894,8 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
       }
     }
     waitBarrier(barriers + 16 * stage + 8, phase);
-    meetValues<V>(seen, logits, keyPage + K.bytes(), lane);
+    if constexpr (V.along == Along::TOKENS) meetGroupedValues<V>(seen, logits, keyPage + K.bytes(), lane);
+    else meetFoldedValues<V>(seen, logits, keyPage + K.bytes(), lane);
     __syncwarp();
     if (later < turns) fetchValue(later);
     if (later % LANES == LANES - 1) entries.hold(later + 1, lane);
@@ -693,7 +903,7 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
 
   seen.sum = sumOfRows(seen.sum);
 #pragma unroll
-  for (int i = 0; i < V.groups(); i++) seen.zeros[i] = V.hasZero ? sumOfRows(seen.zeros[i]) : 0.0f;
+  for (float& zeros : seen.zeros) zeros = sumOfRows(zeros);
   __syncthreads();
   float* outputs = reinterpret_cast<float*>(shared);             // [warp][query head][channel]
   float* largests = outputs + D::WARPS * GROUP * D::DIM;         // [warp][query head]
@@ -703,7 +913,7 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
 #pragma unroll
     for (int i = 0; i < D::CHANNEL_ROWS; i++) {
       const int channel = 8 * i + lane / 4;
-      outputs[(warp * GROUP + mine) * D::DIM + channel] = seen.output[i] + seen.zeros[8 * i / V.groupSize];
+      outputs[(warp * GROUP + mine) * D::DIM + channel] = seen.output[i] + seen.zeros[V.along == Along::CHANNELS ? 8 * i / V.groupSize : 0];
     }
     if (lane < 4) largests[warp * GROUP + mine] = seen.largest, sums[warp * GROUP + mine] = seen.sum;
   }
