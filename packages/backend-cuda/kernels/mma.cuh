@@ -3,6 +3,14 @@
 #include <cstdint>
 #include <cuda_fp16.h>
 
+#if !defined(LOWBIT_BULK)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define LOWBIT_BULK 0
+#else
+#define LOWBIT_BULK 1
+#endif
+#endif
+
 namespace lowbit {
 
 /// m16n8k32: u8 codes by s8 halves of queries.
@@ -43,6 +51,7 @@ __device__ __forceinline__ uint32_t sharedAddress(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+#if LOWBIT_BULK
 __device__ __forceinline__ void initBarrier(uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
@@ -66,5 +75,16 @@ __device__ __forceinline__ void waitBarrier(uint32_t barrier, uint32_t phase) {
       "r"(phase)
       : "memory");
 }
+#else
+__device__ __forceinline__ void copy16(uint32_t shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(global)) : "memory");
+}
+
+/// Copies since the last call are one group.
+__device__ __forceinline__ void closeCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// Until all groups but the last have come.
+__device__ __forceinline__ void awaitCopiesButOne() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+#endif
 
 }  // namespace lowbit
