@@ -28,6 +28,7 @@ struct Decode {
   /// Floats of a partial result.
   static constexpr int PARTIAL = GROUP * DIM + 2 * GROUP;
   static constexpr int SHARED_BYTES = WARPS * (Slots::BYTES + Slots::BARRIER_BYTES);
+  static_assert(K.bytes() >= 32 * K.headDim && V.bytes() >= 32 * V.headDim, "16 rows fit where a page comes to");
   static_assert(WARPS * PARTIAL * 4 <= WARPS * Slots::BYTES, "what warps have seen fits where their pages were");
 };
 
@@ -72,25 +73,28 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     ring.fetchValue(job.values + (static_cast<size_t>(entries.value(turn)) * job.kvHeads + head) * V.bytes(), lane);
   };
   entries.hold(0, lane);
-  fetchKey(0);
-  fetchValue(0);
-
   const size_t row = static_cast<size_t>(item.sequence) * job.kvHeads + head;
-  Queries<K> queries;
   const int prepared = lane / 8;
-  queries.load(job.queries + (row * GROUP + prepared) * K.headDim, job.scale, lane,
-               prepared < GROUP);
+  Queries<K> queries;
   Seen<V> seen;
-  seen.largest = -INFINITY;
-  seen.sum = 0.0f;
-#pragma unroll
-  for (float& zeros : seen.zeros) zeros = 0.0f;
-#pragma unroll
-  for (int i = 0; i < D::CHANNEL_ROWS; i++) seen.output[i] = 0.0f;
-
+  seen.clear();
   // The youngest position that the query does not see.
   const int oldest = job.slidingWindow > 0 ? item.position - job.slidingWindow : -1;
-  meetRest<K, V, WARPS>(seen, queries, job, item, head, oldest, warp, lane);
+  const RestEntry* rests = job.restTable + item.firstRest;
+  const auto loadQueries = [&] {
+    queries.load(job.queries + (row * GROUP + prepared) * K.headDim, job.scale, lane, prepared < GROUP);
+  };
+  if (item.packedRests > 0) {
+    // Rare: decoded where pages come to.
+    loadQueries();
+    meetRest<K, V, WARPS>(seen, queries, job, rests, 0, item.packedRests, head, oldest, warp, lane, reinterpret_cast<__half*>(ring.key),
+                          reinterpret_cast<__half*>(ring.value));
+    ring.giveBack();
+  }
+  fetchKey(0);
+  fetchValue(0);
+  loadQueries();
+  meetRest<K, V, WARPS>(seen, queries, job, rests, item.packedRests, item.rests, head, oldest, warp, lane, nullptr, nullptr);
   using Keys = std::conditional_t<K.along == Along::TOKENS, FoldedKeys<K>, GroupedKeys<K>>;
   Keys keys(queries, lane);
   int slots = entries.slots(0), position = entries.position(0);

@@ -15,18 +15,21 @@ struct PageEntry {
   int slots;
 };
 
-/// What one CTA of every kv head meets: pages, and tokens that are none.
+/// What one CTA of every kv head meets: pages, and tokens that are on none.
 struct Item {
   int sequence;
   int firstPage;
   int pages;
   int firstRest;
   int rests;
+  /// How many of those come first that a tensor has on a packed page.
+  int packedRests;
   /// Number of the item among those of its sequence, which follow one another, and how many they are.
   int split;
   int splits;
   /// Of the query.
   int position;
+  int unused[3];
 };
 
 /// Where a token that is on no page lies: 2^30 times where (0 packed page, 1 window page, 2 input), and its row: number of the

@@ -61,6 +61,9 @@ __device__ __forceinline__ void publishBarriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+/// What this thread has done to shared memory comes before what the copy engine does to it.
+__device__ __forceinline__ void fenceCopies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 __device__ __forceinline__ void copyBulk(uint32_t shared, const void* global, int bytes, uint32_t barrier) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
   asm volatile(

@@ -31,10 +31,17 @@ struct Ring {
   __device__ __forceinline__ void fetchKey(const uint8_t* piece, int lane) { fetch<KEY_BYTES>(key, piece, barriers, lane); }
   __device__ __forceinline__ void fetchValue(const uint8_t* piece, int lane) { fetch<VALUE_BYTES>(value, piece, barriers + 8, lane); }
 
-  /// Until the keys that were fetched last but one, or last when no values were fetched since, have come. Fetches take turns; the
-  /// ones that there is no piece for are passed over with `skip`.
+  /// Fetches of keys and of values take turns, two of them ahead of what is awaited; `skip` stands for those there is nothing for.
   __device__ __forceinline__ void awaitKey(int turn) { await(barriers, turn); }
   __device__ __forceinline__ void awaitValue(int turn) { await(barriers + 8, turn); }
+
+  /// After lanes have used the slots themselves.
+  static __device__ __forceinline__ void giveBack() {
+#if LOWBIT_BULK
+    fenceCopies();
+#endif
+    __syncwarp();
+  }
 
   static __device__ __forceinline__ void skip() {
 #if !LOWBIT_BULK

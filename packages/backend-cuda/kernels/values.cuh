@@ -13,6 +13,15 @@ struct Seen {
   float zeros[V.along == Along::CHANNELS ? V.groups() : 1];
   /// Channel 8 i + lane / 4.
   float output[V.headDim / 8];
+
+  __device__ __forceinline__ void clear() {
+    largest = -INFINITY;
+    sum = 0.0f;
+#pragma unroll
+    for (float& zero : zeros) zero = 0.0f;
+#pragma unroll
+    for (float& channel : output) channel = 0.0f;
+  }
 };
 
 /// Weights of a page relative to its largest logit, in place, and how what was seen and what comes weigh. False where nothing is

@@ -17,7 +17,8 @@ constexpr int SPARE_ITEMS = 2;
 constexpr int WINDOW_TOKENS = 32;
 constexpr int WINDOW_PAGES = 8;
 constexpr int INPUT_ROWS = 40;
-constexpr int REST_TOKENS = 37;
+constexpr int REST_TOKENS = 77;
+constexpr int PACKED_RESTS = 40;
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr float LIMIT = 1e-3f;
 
@@ -121,10 +122,12 @@ struct Runner {
         position += static_cast<int>(below(3));
       }
       for (int i = 0; i < REST_TOKENS; i++) {
+        // Those with a packed side come first.
         const unsigned packed = below(PAGE_TOKENS * total), window = 1u << 30 | below(WINDOW_PAGES * WINDOW_TOKENS), input = 2u << 30 | below(INPUT_ROWS);
-        const unsigned places[4][2] = {{window, window}, {input, input}, {window, packed}, {packed, input}};
-        rests.push_back({places[i % 4][0], places[i % 4][1], position, 0});
-        tokens[b].push_back({places[i % 4][0], places[i % 4][1], position++});
+        const unsigned places[4][2] = {{window, packed}, {packed, input}, {window, window}, {input, input}};
+        const unsigned* place = places[i % 2 + (i < PACKED_RESTS ? 0 : 2)];
+        rests.push_back({place[0], place[1], position, 0});
+        tokens[b].push_back({place[0], place[1], position++});
       }
     }
     std::vector<__half> queries(size_t(batch) * KV_HEADS * GROUP * K.headDim);
@@ -166,7 +169,7 @@ struct Runner {
           const auto part = [&](int count) { return count * s / variant.splits; };
           const auto length = [&](int count) { return count * (s + 1) / variant.splits - part(count); };
           items.push_back({b, firstPages[b] + part(pageCounts[b]), length(pageCounts[b]), firstRests[b] + part(REST_TOKENS), length(REST_TOKENS),
-                           s, variant.splits, tokens[b].back().position});
+                           std::clamp(PACKED_RESTS - part(REST_TOKENS), 0, length(REST_TOKENS)), s, variant.splits, tokens[b].back().position});
         }
       const int grid = static_cast<int>(items.size()) + SPARE_ITEMS;
       job.items = upload(std::vector<int>{static_cast<int>(items.size())});
@@ -246,7 +249,7 @@ struct Runner {
         const int first = static_cast<int>(table.size());
         for (int p = 0; p < stride; p++) table.push_back({order[table.size()], order[all - 1 - table.size()], p * PAGE_TOKENS, PAGE_TOKENS << 16});
         for (int s = 0; s < splits; s++)
-          items.push_back({b, first + stride * s / splits, stride * (s + 1) / splits - stride * s / splits, 0, 0, s, splits, tokens - 1});
+          items.push_back({b, first + stride * s / splits, stride * (s + 1) / splits - stride * s / splits, 0, 0, 0, s, splits, tokens - 1});
       }
     std::vector<__half> queries(size_t(batch) * HEADS * GROUP * K.headDim);
     for (__half& value : queries) value = __float2half_rn(normal());
