@@ -1,7 +1,7 @@
 // The last phase of packing: codes as whole vectors of words in the order of layout.cuh, and the planes of parameters.
 //
-// A warp takes a unit: 32 outer elements by as many reduced ones as a vector holds. Its lane (g, t) has four outer elements,
-// 8 apart, and of each 16 reduced elements the four of its word.
+// A warp takes a unit: up to 32 outer elements by as many reduced ones as a vector holds. Its lane (g, t) has OUTERS outer
+// elements, 8 apart, and of each 16 reduced elements the four of its word.
 #pragma once
 
 #include "pack-tile.cuh"
@@ -20,9 +20,11 @@ struct PackCodes : PackTile<Plan> {
   static constexpr int VECTOR = LAYOUT.vector();
   static constexpr int SCALE_BYTE = LAYOUT.scaleByte();
   static constexpr int PLANE_ENTRIES = LAYOUT.entries();
-  static constexpr int UNIT_OUTER = 32;
+  /// Outer elements of a lane. With one field a byte its words are many.
+  static constexpr int OUTERS = FIELDS == 1 ? 2 : 4;
+  static constexpr int STRIPES = OUTERS / FIELDS;
+  static constexpr int UNIT_OUTER = 8 * OUTERS;
   static constexpr int UNIT_REDUCED = 16 * VECTOR;
-  static constexpr int STRIPES = 4 / FIELDS;
   static constexpr int OUTER = Tile::IS_KEY ? PAGE_TOKENS : Tile::CHANNELS;
   static constexpr int REDUCED = Tile::IS_KEY ? Tile::CHANNELS : PAGE_TOKENS;
   static constexpr int UNITS_ACROSS = REDUCED / UNIT_REDUCED;
@@ -41,17 +43,19 @@ struct PackCodes : PackTile<Plan> {
 
   /// Where a lane is: its first outer and reduced elements in the tile.
   struct Place {
-    int outer;
-    int reduced;
-    int g;
-    int t;
+    uint32_t outer;
+    uint32_t reduced;
+    uint32_t g;
+    uint32_t t;
 
-    /// Outer element o of 4.
-    LOWBIT_INLINE int outerAt(int o) const { return outer + 8 * o + g; }
+    /// Outer element o of OUTERS.
+    LOWBIT_INLINE uint32_t outerAt(uint32_t o) const { return outer + 8 * o + g; }
     /// Byte j of the word of half i.
-    LOWBIT_INLINE int reducedAt(int i, int j) const { return reduced + 16 * i + lowbit::reducedAt(Tile::IS_KEY ? Tensor::KEY : Tensor::VALUE, 4 * t + j); }
-    LOWBIT_INLINE int tokenAt(int o, int i, int j) const { return Tile::IS_KEY ? outerAt(o) : reducedAt(i, j); }
-    LOWBIT_INLINE int channelAt(int o, int i, int j) const { return Tile::IS_KEY ? reducedAt(i, j) : outerAt(o); }
+    LOWBIT_INLINE uint32_t reducedAt(uint32_t i, uint32_t j) const {
+      return reduced + 16 * i + (Tile::IS_KEY ? 4 * t + j : 2 * t + (j >> 1) + 8 * (j & 1));
+    }
+    LOWBIT_INLINE uint32_t tokenAt(uint32_t o, uint32_t i, uint32_t j) const { return Tile::IS_KEY ? outerAt(o) : reducedAt(i, j); }
+    LOWBIT_INLINE uint32_t channelAt(uint32_t o, uint32_t i, uint32_t j) const { return Tile::IS_KEY ? reducedAt(i, j) : outerAt(o); }
   };
 
   /// f16 bits of the four bytes' elements, in pairs of bytes 0 and 1, 2 and 3 for keys, 0 and 2, 1 and 3 for values.
@@ -66,26 +70,26 @@ struct PackCodes : PackTile<Plan> {
     }
   };
 
-  static LOWBIT_INLINE void write(Shared& shared, const Pack& pack, int tile, int lane) {
+  static LOWBIT_INLINE void write(Shared& shared, const Pack& pack, uint32_t tile, uint32_t lane) {
     const bool whole = pack.count == PAGE_TOKENS;
     LOWBIT_ROLLED
-    for (int unit = lane / LANES; unit < UNITS; unit += Tile::THREADS / LANES) {
-      const int outer = unit / UNITS_ACROSS * UNIT_OUTER;
-      const int reduced = unit % UNITS_ACROSS * UNIT_REDUCED;
+    for (uint32_t unit = lane / LANES; unit < UNITS; unit += Tile::THREADS / LANES) {
+      const uint32_t outer = unit / UNITS_ACROSS * UNIT_OUTER;
+      const uint32_t reduced = unit % UNITS_ACROSS * UNIT_REDUCED;
       const bool met = Tile::IS_KEY ? pack.meets(outer, UNIT_OUTER) : pack.meets(reduced, UNIT_REDUCED);
       if (met) writeUnit(shared, pack, tile, Place{outer, reduced, lane % LANES / 4, lane % 4}, whole);
     }
     writeParameters(shared, pack, tile, lane, whole);
   }
 
-  static LOWBIT_INLINE void writeUnit(const Shared& shared, const Pack& pack, int tile, const Place& place, bool whole) {
+  static LOWBIT_INLINE void writeUnit(const Shared& shared, const Pack& pack, uint32_t tile, const Place& place, bool whole) {
     const bool special = shared.hasSpecial != 0;
     Vector vectors[STRIPES];
     Step steps[4];
     LOWBIT_UNROLL
     for (int i = 0; i < VECTOR; ++i) {
       loadSteps(shared, place, i, steps);
-      Quad quads[4];
+      Quad quads[OUTERS];
       loadQuads(shared, place, i, quads);
       LOWBIT_UNROLL
       for (int s = 0; s < STRIPES; ++s) {
@@ -94,8 +98,8 @@ struct PackCodes : PackTile<Plan> {
     }
     // A copy: a constant of a class has no address on the device.
     constexpr PageLayout layout = LAYOUT;
-    const int half = (reducedOffset(tile) + place.reduced) / 16;
-    const int stripe = (outerOffset(tile) + place.outer) / (8 * FIELDS);
+    const uint32_t half = (reducedOffset(tile) + place.reduced) / 16;
+    const uint32_t stripe = (outerOffset(tile) + place.outer) / (8 * FIELDS);
     LOWBIT_UNROLL
     for (int s = 0; s < STRIPES; ++s) {
       auto* to = reinterpret_cast<Vector*>(pack.piece + 4 * layout.wordIndex(stripe + s, half, 4 * place.g + place.t));
@@ -112,8 +116,8 @@ struct PackCodes : PackTile<Plan> {
   }
 
   /// Of the page, where a tile is not all of it.
-  static LOWBIT_INLINE int outerOffset(int tile) { return Tile::IS_KEY ? 0 : tile * Tile::CHANNELS; }
-  static LOWBIT_INLINE int reducedOffset(int tile) { return Tile::IS_KEY ? tile * Tile::CHANNELS : 0; }
+  static LOWBIT_INLINE uint32_t outerOffset(uint32_t tile) { return Tile::IS_KEY ? 0 : tile * Tile::CHANNELS; }
+  static LOWBIT_INLINE uint32_t reducedOffset(uint32_t tile) { return Tile::IS_KEY ? tile * Tile::CHANNELS : 0; }
 
   /// Of the four bytes, or of the four outer elements.
   static LOWBIT_INLINE void loadSteps(const Shared& shared, const Place& place, int i, Step (&steps)[4]) {
@@ -122,15 +126,15 @@ struct PackCodes : PackTile<Plan> {
       for (int j = 0; j < 4; ++j) steps[j] = shared.steps[Tile::entryOf(place.tokenAt(0, i, j), place.channelAt(0, i, j))];
     } else if (i % (Tile::GROUP / 16) == 0) {
       LOWBIT_UNROLL
-      for (int o = 0; o < 4; ++o) steps[o] = shared.steps[Tile::entryOf(place.tokenAt(o, i, 0), place.channelAt(o, i, 0))];
+      for (int o = 0; o < OUTERS; ++o) steps[o] = shared.steps[Tile::entryOf(place.tokenAt(o, i, 0), place.channelAt(o, i, 0))];
     }
   }
 
-  static LOWBIT_INLINE void loadQuads(const Shared& shared, const Place& place, int i, Quad (&quads)[4]) {
+  static LOWBIT_INLINE void loadQuads(const Shared& shared, const Place& place, int i, Quad (&quads)[OUTERS]) {
     if constexpr (Tile::IS_KEY) {
-      const int channel = place.reduced + 16 * i + 4 * place.t;
+      const uint32_t channel = place.reduced + 16 * i + 4 * place.t;
       LOWBIT_UNROLL
-      for (int o = 0; o < 4; ++o) {
+      for (int o = 0; o < OUTERS; ++o) {
         const Chunk& chunk = shared.rows[Tile::chunkAt(place.outerAt(o), channel / 8)];
         struct alignas(8) Words { uint32_t first; uint32_t second; };
         const Words words = reinterpret_cast<const Words*>(&chunk)[place.t % 2];
@@ -139,11 +143,12 @@ struct PackCodes : PackTile<Plan> {
     } else {
 #if defined(__CUDA_ARCH__)
       // Four matrices of 8 tokens by 8 channels, turned: their rows come from lanes 0 to 7, 8 to 15, and so on.
-      const int lane = 4 * place.g + place.t;
-      const int token = place.reduced + 16 * i + lane % 16;
+      __syncwarp();
+      const uint32_t lane = 4 * place.g + place.t;
+      const uint32_t token = place.reduced + 16 * i + lane % 16;
       LOWBIT_UNROLL
-      for (int o = 0; o < 4; o += 2) {
-        const int column = (place.outer + 8 * o) / 8 + lane / 16;
+      for (int o = 0; o < OUTERS; o += 2) {
+        const uint32_t column = (place.outer + 8 * o) / 8 + lane / 16;
         const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&shared.rows[Tile::chunkAt(token, column)]));
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(quads[o].first), "=r"(quads[o].second), "=r"(quads[o + 1].first), "=r"(quads[o + 1].second)
@@ -151,10 +156,10 @@ struct PackCodes : PackTile<Plan> {
                      : "memory");
       }
 #else
-      for (int o = 0; o < 4; ++o) {
-        const int token = place.reduced + 16 * i + 2 * place.t;
-        const int channel = place.outerAt(o);
-        const auto pair = [&](int first) {
+      for (int o = 0; o < OUTERS; ++o) {
+        const uint32_t token = place.reduced + 16 * i + 2 * place.t;
+        const uint32_t channel = place.outerAt(o);
+        const auto pair = [&](uint32_t first) {
           return Tile::halfAt(shared, first, channel) | Tile::halfAt(shared, first + 1, channel) << 16;
         };
         quads[o] = Quad{pair(token), pair(token + 8)};
@@ -165,7 +170,7 @@ struct PackCodes : PackTile<Plan> {
 
   /// A word of stripe s: fields o = FIELDS s + f.
   static LOWBIT_INLINE uint32_t wordOf(
-    const Shared& shared, const Place& place, int i, int s, const Quad (&quads)[4], const Step (&steps)[4], bool special) {
+    const Shared& shared, const Place& place, int i, int s, const Quad (&quads)[OUTERS], const Step (&steps)[4], bool special) {
     uint32_t up = 0;
     uint32_t down = 0;
     uint32_t flips = 0;
@@ -191,11 +196,11 @@ struct PackCodes : PackTile<Plan> {
       uint32_t open = special ? LOWEST_BITS : ((up - ROUNDERS) ^ (down - ROUNDERS)) & LOWEST_BITS;
       LOWBIT_ROLLED
       for (; open != 0; open &= open - 1) {
-        const int bit = lowestBit(open);
-        const int j = bit / 8;
-        const int o = FIELDS * s + bit % 8 / BITS;
-        const int token = place.tokenAt(o, i, j);
-        const int channel = place.channelAt(o, i, j);
+        const uint32_t bit = lowestBit(open);
+        const uint32_t j = bit / 8;
+        const uint32_t o = FIELDS * s + bit % 8 / BITS;
+        const uint32_t token = place.tokenAt(o, i, j);
+        const uint32_t channel = place.channelAt(o, i, j);
         const float value = halfValue(Tile::halfAt(shared, token, channel));
         const int code = Codes::codeOf(value, shared.steps[Tile::entryOf(token, channel)]);
         word = (word & ~(CODE_MASK << bit)) | (static_cast<uint32_t>(code) & CODE_MASK) << bit;
@@ -209,27 +214,27 @@ struct PackCodes : PackTile<Plan> {
     uint32_t mask = 0;
     LOWBIT_UNROLL
     for (int k = 0; k < (Tile::IS_KEY ? FIELDS : 4); ++k) {
-      const int token = Tile::IS_KEY ? place.outerAt(FIELDS * s + k) : place.reducedAt(i, k);
+      const uint32_t token = Tile::IS_KEY ? place.outerAt(FIELDS * s + k) : place.reducedAt(i, k);
       const uint32_t bits = Tile::IS_KEY ? FIRST_FIELDS << BITS * k : 0xffu << 8 * k;
       if (pack.has(token)) mask |= bits;
     }
     return mask;
   }
 
-  static LOWBIT_INLINE void writeParameters(const Shared& shared, const Pack& pack, int tile, int lane, bool whole) {
+  static LOWBIT_INLINE void writeParameters(const Shared& shared, const Pack& pack, uint32_t tile, uint32_t lane, bool whole) {
     constexpr int RUN = 8;
     constexpr int RUNS = Tile::ENTRIES / RUN;
     LOWBIT_ROLLED
-    for (int run = lane; run < Tile::PLANES * RUNS; run += Tile::THREADS) {
-      const int plane = run / RUNS;
-      const int first = run % RUNS * RUN;
+    for (uint32_t run = lane; run < Tile::PLANES * RUNS; run += Tile::THREADS) {
+      const uint32_t plane = run / RUNS;
+      const uint32_t first = run % RUNS * RUN;
       auto* to = reinterpret_cast<uint16_t*>(pack.piece + SCALE_BYTE) + plane * PLANE_ENTRIES + placeInPage(first, tile);
       const uint16_t* from = &shared.parameters[plane][first];
       if (whole) {
         *reinterpret_cast<Chunk*>(to) = *reinterpret_cast<const Chunk*>(from);
       } else {
         LOWBIT_ROLLED
-        for (int k = 0; k < RUN; ++k) {
+        for (uint32_t k = 0; k < RUN; ++k) {
           if (pack.has(firstTokenOf(first + k))) to[k] = from[k];
         }
       }
@@ -237,7 +242,7 @@ struct PackCodes : PackTile<Plan> {
   }
 
   /// In a plane of the page, of a place in the tile that begins a run.
-  static LOWBIT_INLINE int placeInPage(int place, int tile) {
+  static LOWBIT_INLINE uint32_t placeInPage(uint32_t place, uint32_t tile) {
     if constexpr (Tile::TILES == 1) {
       return place;
     } else if constexpr (Tile::ALONG_TOKENS) {
@@ -250,9 +255,9 @@ struct PackCodes : PackTile<Plan> {
   }
 
   /// The first token of the group whose parameters lie at a place of the tile.
-  static LOWBIT_INLINE int firstTokenOf(int place) {
+  static LOWBIT_INLINE uint32_t firstTokenOf(uint32_t place) {
     if (Tile::ALONG_TOKENS) return place / Tile::OTHERS * Tile::GROUP;
-    const int other = place % PAGE_TOKENS;
+    const uint32_t other = place % PAGE_TOKENS;
     return other % (PAGE_TOKENS / 8) * 8 + other / (PAGE_TOKENS / 8);
   }
 };

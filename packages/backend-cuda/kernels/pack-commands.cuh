@@ -51,13 +51,16 @@ struct Pack {
     spans = job.table + words[4];
     spanCount = words[5];
     piece = reinterpret_cast<unsigned char*>(addressOf(words[0], words[1]) + head * job.headBytes);
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(piece));
+#endif
   }
 
-  LOWBIT_INLINE bool has(int token) const { return static_cast<uint32_t>(token) - slot < count; }
+  LOWBIT_INLINE bool has(uint32_t token) const { return token - slot < count; }
 
   /// Whether a token of a run is packed.
-  LOWBIT_INLINE bool meets(int first, int tokens) const {
-    return first < static_cast<int>(slot + count) && static_cast<int>(slot) < first + tokens;
+  LOWBIT_INLINE bool meets(uint32_t first, uint32_t tokens) const {
+    return first < slot + count && slot < first + tokens;
   }
 };
 
@@ -75,7 +78,7 @@ struct Rows {
 };
 
 /// The first channel of a packed token of a head.
-LOWBIT_INLINE const unsigned char* rowOf(const Pack& pack, int token, uint32_t head) {
+LOWBIT_INLINE const unsigned char* rowOf(const Pack& pack, uint32_t token, uint32_t head) {
   const uint32_t row = token - pack.slot;
   const uint32_t* span = pack.spans;
   LOWBIT_ROLLED

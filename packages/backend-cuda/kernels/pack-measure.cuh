@@ -14,11 +14,11 @@ struct PackMeasure : PackTile<Plan> {
   /// Largest magnitudes instead of minima and maxima.
   static constexpr bool BY_MAGNITUDE = Codes::MODE == Mode::SYMMETRIC && !Codes::SIGNED_SCALE;
 
-  static LOWBIT_INLINE void load(Shared& shared, const Pack& pack, uint32_t head, int firstChannel, int lane) {
-    const int column = lane % Tile::COLUMNS;
-    const int patch = lane / Tile::COLUMNS;
-    const int first = patch * Tile::PATCH_ROWS;
-    const int byte = 2 * (firstChannel + 8 * column);
+  static LOWBIT_INLINE void load(Shared& shared, const Pack& pack, uint32_t head, uint32_t firstChannel, uint32_t lane) {
+    const uint32_t column = lane % Tile::COLUMNS;
+    const uint32_t patch = lane / Tile::COLUMNS;
+    const uint32_t first = patch * Tile::PATCH_ROWS;
+    const uint32_t byte = 2 * (firstChannel + 8 * column);
     if (lane == 0) shared.hasSpecial = 0;
     Chunk chunks[Tile::PATCH_ROWS];
     if (pack.spanCount == 1 && pack.count == PAGE_TOKENS) {
@@ -41,7 +41,7 @@ struct PackMeasure : PackTile<Plan> {
     }
   }
 
-  static LOWBIT_INLINE void measureDown(Shared& shared, const Chunk (&chunks)[Tile::PATCH_ROWS], int patch, int column) {
+  static LOWBIT_INLINE void measureDown(Shared& shared, const Chunk (&chunks)[Tile::PATCH_ROWS], uint32_t patch, uint32_t column) {
     Chunk low = chunks[0];
     Chunk high;
     LOWBIT_UNROLL
@@ -59,7 +59,7 @@ struct PackMeasure : PackTile<Plan> {
     if (!BY_MAGNITUDE) planes[(Tile::PATCHES + patch) * Tile::COLUMNS + column] = low;
   }
 
-  static LOWBIT_INLINE void measureAcross(Shared& shared, const Chunk (&chunks)[Tile::PATCH_ROWS], int first, int column) {
+  static LOWBIT_INLINE void measureAcross(Shared& shared, const Chunk (&chunks)[Tile::PATCH_ROWS], uint32_t first, uint32_t column) {
     LOWBIT_UNROLL
     for (int i = 0; i < Tile::PATCH_ROWS; ++i) {
       uint32_t low = chunks[i].pairs[0];
@@ -77,7 +77,7 @@ struct PackMeasure : PackTile<Plan> {
   }
 
   /// f16 bits: maximum in the low half, minimum in the high one. NaN where an element is.
-  static LOWBIT_INLINE uint32_t extentOf(const Shared& shared, int group, int other) {
+  static LOWBIT_INLINE uint32_t extentOf(const Shared& shared, uint32_t group, uint32_t other) {
     uint32_t low = 0;
     uint32_t high = 0;
     if constexpr (Tile::ALONG_TOKENS) {
@@ -112,7 +112,7 @@ struct PackMeasure : PackTile<Plan> {
     float extreme;
   };
 
-  static LOWBIT_INLINE Scan scan(const Shared& shared, int group, int other) {
+  static LOWBIT_INLINE Scan scan(const Shared& shared, uint32_t group, uint32_t other) {
     Scan seen{{INFINITY, -INFINITY}, 0.0f};
     LOWBIT_ROLLED
     for (int i = 0; i < Tile::GROUP; ++i) {
@@ -124,9 +124,9 @@ struct PackMeasure : PackTile<Plan> {
     return seen;
   }
 
-  static LOWBIT_INLINE void settleGroup(Shared& shared, int entry) {
-    const int group = entry / Tile::OTHERS;
-    const int other = entry % Tile::OTHERS;
+  static LOWBIT_INLINE void settleGroup(Shared& shared, uint32_t entry) {
+    const uint32_t group = entry / Tile::OTHERS;
+    const uint32_t other = entry % Tile::OTHERS;
     const uint32_t extent = extentOf(shared, group, other);
     const bool special = !isFiniteHalf(extent) || !isFiniteHalf(extent >> 16);
     Scan seen{{halfValue(extent >> 16), halfValue(extent)}, 0.0f};
@@ -145,7 +145,7 @@ struct PackMeasure : PackTile<Plan> {
     settle(shared, group, other, seen);
   }
 
-  static LOWBIT_INLINE void settle(Shared& shared, int group, int other, const Scan& seen) {
+  static LOWBIT_INLINE void settle(Shared& shared, uint32_t group, uint32_t other, const Scan& seen) {
     Parameters parameters;
     Step step;
     if constexpr (Codes::MODE == Mode::SYMMETRIC) {
@@ -175,7 +175,7 @@ struct PackMeasure : PackTile<Plan> {
 
   /// By the smaller sum of errors.
   static LOWBIT_INLINE bool prefersAsymmetric(
-    const Shared& shared, int group, int other, const Step& over, const Step& around) {
+    const Shared& shared, uint32_t group, uint32_t other, const Step& over, const Step& around) {
     constexpr int LEVELS = Tile::GROUP == 32 ? 3 : Tile::GROUP == 64 ? 4 : 5;
     Tree<LEVELS> errorsOver;
     Tree<LEVELS> errorsAround;

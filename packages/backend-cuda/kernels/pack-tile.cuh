@@ -54,25 +54,25 @@ struct PackTile {
     uint32_t hasSpecial;
   };
 
-  static LOWBIT_INLINE int chunkAt(int row, int column) {
-    const int turn = (row & 3) * 2 + (row >> 2 & 1);
+  static LOWBIT_INLINE uint32_t chunkAt(uint32_t row, uint32_t column) {
+    const uint32_t turn = (row & 3) * 2 + (row >> 2 & 1);
     return row * ROW_CHUNKS + (column ^ turn);
   }
 
   /// f16 bits of an element.
-  static LOWBIT_INLINE uint32_t halfAt(const Shared& shared, int row, int channel) {
+  static LOWBIT_INLINE uint32_t halfAt(const Shared& shared, uint32_t row, uint32_t channel) {
     const auto* halves = reinterpret_cast<const uint16_t*>(&shared.rows[chunkAt(row, channel / 8)]);
     return halves[channel % 8];
   }
 
   /// Element of a group, in the order of the group.
-  static LOWBIT_INLINE uint32_t elementOf(const Shared& shared, int group, int other, int i) {
-    const int place = group * GROUP + i;
+  static LOWBIT_INLINE uint32_t elementOf(const Shared& shared, uint32_t group, uint32_t other, uint32_t i) {
+    const uint32_t place = group * GROUP + i;
     return ALONG_TOKENS ? halfAt(shared, place, other) : halfAt(shared, other, place);
   }
 
   /// Entry of an element among the steps.
-  static LOWBIT_INLINE int entryOf(int token, int channel) {
+  static LOWBIT_INLINE uint32_t entryOf(uint32_t token, uint32_t channel) {
     return ALONG_TOKENS ? token / GROUP * OTHERS + channel : channel / GROUP * OTHERS + token;
   }
 };

@@ -1,4 +1,4 @@
-// Packs f16 rows into pages: a CTA takes a tile of one head (pack-tile.cuh) through three phases with a barrier after each.
+// Packs f16 rows into pages: a CTA takes a tile of one head (pack-tile.cuh) through three phases with barriers between them.
 //
 //   load     rows into shared memory, 16 bytes a load, minima and maxima of patches on the way
 //   settle   parameters of groups; how their elements become codes
@@ -28,40 +28,38 @@ struct PackKernel {
   using Shared = typename Tile::Shared;
   static constexpr int THREADS = Tile::THREADS;
   static constexpr int SHARED_BYTES = sizeof(Shared);
-  static constexpr int PHASES = 3;
 
   template <int PHASE>
-  static LOWBIT_INLINE void run(Shared& shared, const PackJob& job, uint32_t headTile, uint32_t number, int lane) {
+  static LOWBIT_INLINE void run(Shared& shared, const PackJob& job, uint32_t headTile, uint32_t number, uint32_t lane) {
     const uint32_t head = headTile / Tile::TILES;
-    const int tile = static_cast<int>(headTile % Tile::TILES);
+    const uint32_t tile = headTile % Tile::TILES;
     if constexpr (PHASE == 0) {
       PackMeasure<Plan>::load(shared, Pack(job, number, head), head, tile * Tile::CHANNELS, lane);
     } else if constexpr (PHASE == 1) {
       LOWBIT_ROLLED
-      for (int entry = lane; entry < Tile::ENTRIES; entry += THREADS) PackMeasure<Plan>::settleGroup(shared, entry);
+      for (uint32_t entry = lane; entry < Tile::ENTRIES; entry += THREADS) PackMeasure<Plan>::settleGroup(shared, entry);
     } else {
       PackCodes<Plan>::write(shared, Pack(job, number, head), tile, lane);
     }
   }
 
+  /// A CTA on the host, in any memory.
+  static void runOnHost(Shared& shared, const PackJob& job, uint32_t headTile, uint32_t number) {
+    for (uint32_t lane = 0; lane < THREADS; ++lane) run<0>(shared, job, headTile, number, lane);
+    for (uint32_t lane = 0; lane < THREADS; ++lane) run<1>(shared, job, headTile, number, lane);
+    for (uint32_t lane = 0; lane < THREADS; ++lane) run<2>(shared, job, headTile, number, lane);
+  }
+
 #if defined(__CUDACC__)
-  static __device__ __forceinline__ void runAll(const PackJob& job, uint32_t headTile, uint32_t number) {
+  static __device__ __forceinline__ void runOnDevice(const PackJob& job, uint32_t headTile, uint32_t number) {
     extern __shared__ Chunk memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
-    const int lane = static_cast<int>(threadIdx.x);
+    const uint32_t lane = threadIdx.x;
     run<0>(shared, job, headTile, number, lane);
     __syncthreads();
     run<1>(shared, job, headTile, number, lane);
     __syncthreads();
     run<2>(shared, job, headTile, number, lane);
-  }
-#else
-  /// A CTA on the host.
-  static void runAll(const PackJob& job, uint32_t headTile, uint32_t number) {
-    static Shared shared;
-    for (int lane = 0; lane < THREADS; ++lane) run<0>(shared, job, headTile, number, lane);
-    for (int lane = 0; lane < THREADS; ++lane) run<1>(shared, job, headTile, number, lane);
-    for (int lane = 0; lane < THREADS; ++lane) run<2>(shared, job, headTile, number, lane);
   }
 #endif
 };
@@ -69,7 +67,7 @@ struct PackKernel {
 #if defined(__CUDACC__)
 template <typename Plan>
 __global__ void __launch_bounds__(PackKernel<Plan>::THREADS, 1024 / PackKernel<Plan>::THREADS) packTiles(const PackJob job) {
-  PackKernel<Plan>::runAll(job, blockIdx.x, blockIdx.y);
+  PackKernel<Plan>::runOnDevice(job, blockIdx.x, blockIdx.y);
 }
 
 /// Keys and values in one launch: the packs of the keys come first. The larger of both plans' shared memory.
@@ -78,9 +76,9 @@ __global__ void __launch_bounds__(PackKernel<KeyPlan>::THREADS, 1024 / PackKerne
   packBothTiles(const PackJob keys, const PackJob values, const uint32_t keyPacks) {
   static_assert(PackKernel<KeyPlan>::THREADS == PackKernel<ValuePlan>::THREADS, "keys and values have one head dim");
   if (blockIdx.y < keyPacks) {
-    PackKernel<KeyPlan>::runAll(keys, blockIdx.x, blockIdx.y);
+    PackKernel<KeyPlan>::runOnDevice(keys, blockIdx.x, blockIdx.y);
   } else {
-    PackKernel<ValuePlan>::runAll(values, blockIdx.x, blockIdx.y - keyPacks);
+    PackKernel<ValuePlan>::runOnDevice(values, blockIdx.x, blockIdx.y - keyPacks);
   }
 }
 #endif

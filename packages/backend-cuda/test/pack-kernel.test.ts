@@ -42,7 +42,8 @@ function differencesOf(launches: readonly Launch[], output: Uint8Array) {
 /** All kinds of data come in turn. */
 function shapesOf({ along, groupSize }: Instance, turn: number): LaunchShape[] {
   const names = Object.keys(KINDS);
-  const kinds = (i: number) => [0, 1].map((k) => names[(2 * (turn + i) + k) % names.length] as string);
+  const kinds = (i: number) =>
+    [0, 1].map((k) => names[(2 * (turn + i) + k) % names.length] as string);
   const whole = { slot: 0, count: 128 };
   const parts =
     along === 'tokens'
@@ -56,7 +57,14 @@ function shapesOf({ along, groupSize }: Instance, turn: number): LaunchShape[] {
           { slot: 127, count: 1, windowed: 0 },
         ];
   return [
-    { heads: 2, kinds: kinds(0), packs: [{ ...whole, windowed: 0 }, { ...whole, windowed: 45 }] },
+    {
+      heads: 2,
+      kinds: kinds(0),
+      packs: [
+        { ...whole, windowed: 0 },
+        { ...whole, windowed: 45 },
+      ],
+    },
     { heads: 2, kinds: kinds(3), packs: [{ ...whole, windowed: 0 }] },
     { heads: 2, kinds: kinds(5), packs: parts },
   ];

@@ -1,7 +1,7 @@
 // The page layout in TypeScript: equal to layout.cuh, one place for every code and parameter, and a way there and back.
 import { LowbitKvError, type PackedTensorPlan } from '@lowbit-kv/core';
 import { describe, expect, test } from 'vitest';
-import { pageLayout, pageMover, pageShapeOf, type PageShape } from '../src/pages/page-layout.js';
+import { type PageShape, pageLayout, pageMover, pageShapeOf } from '../src/pages/page-layout.js';
 import { buildHostProgram, compiler } from './support/pack/host-program.js';
 import { allInstances, type Instance, nameOf, planOf } from './support/pack/instances.js';
 
@@ -50,7 +50,8 @@ test.skipIf(compiler === undefined)('layout.cuh says the same of all layouts', (
     let at = 0;
     for (const shape of shapes) {
       const table = Buffer.from(tableOf(shape).buffer);
-      const answer = answers.subarray(at, (at += table.length));
+      const answer = answers.subarray(at, at + table.length);
+      at += table.length;
       expect(Buffer.compare(answer, table), JSON.stringify(shape)).toBe(0);
     }
     expect(answers.length).toBe(at);

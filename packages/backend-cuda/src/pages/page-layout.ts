@@ -58,9 +58,7 @@ export function pageLayout(shape: PageShape): PageLayout {
     const half = element >> 4;
     const within = element & 15;
     // Four bytes to each lane t; values hold tokens in the order of movmatrix.
-    const place = isKey
-      ? within
-      : 4 * ((within & 7) >> 1) + 2 * (within & 1) + (within >> 3);
+    const place = isKey ? within : 4 * ((within & 7) >> 1) + 2 * (within & 1) + (within >> 3);
     const stripe = Math.floor(outer / (8 * fields));
     const field = (outer >> 3) % fields;
     const lane = 4 * (outer & 7) + (place >> 2);
@@ -130,12 +128,7 @@ export function pageMover(plan: PackedTensorPlan): PageMover {
   const mask = 2 ** bits - 1;
   const codeBit = blockCodeBit(plan.layout);
 
-  function moveCodes(
-    [from, fromBit]: Bits,
-    [to, toBit]: Bits,
-    first: number,
-    end: number,
-  ): void {
+  function moveCodes([from, fromBit]: Bits, [to, toBit]: Bits, first: number, end: number): void {
     for (let token = first; token < end; token++) {
       for (let channel = 0; channel < plan.headDim; channel++) {
         const source = fromBit(token, channel);

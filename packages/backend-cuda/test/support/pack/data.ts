@@ -32,6 +32,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   constant: (token, channel) => f32ToF16(((token >> 5) - 1.5) * (channel >> 5) * 0.40625),
   'zeros of both signs': (_, __, draw) => (draw() & 1) << 15,
   ties: (_, __, draw) => f32ToF16(((draw() % 31) - 15) / 16 + ((draw() >> 7) & 1) / 32),
+  // Multiples of half a scale of 3/16, which has no exact reciprocal, in every group of four bits.
+  'ties over the minimum': (token, channel, draw) => halfScales(token + channel, 15, draw),
+  'ties around zero': (token, channel, draw) => halfScales(token + channel, 14, draw),
   'equal magnitudes of both signs': (_, __, draw) =>
     ((draw() & 0x800) << 4) | (0x3c00 + 0x100 * (draw() % 4)),
   subnormal: (_, __, draw) => ((draw() & 1) << 15) | (draw() & 0x3ff),
@@ -39,6 +42,12 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   'the whole range': (_, __, draw) => f32ToF16([-65504, 65504, (draw() - 2048) * 31][draw() % 3]!),
   'magnitudes far apart': (_, __, draw) => f32ToF16((draw() - 2048) / 2048 / 2 ** (draw() % 20)),
 };
+
+/** Multiples of 3/32; of 32 neighbours one is `most` of them below zero, one above. */
+function halfScales(place: number, most: number, draw: () => number): number {
+  const multiple = (draw() % (2 * most + 1)) - most;
+  return f32ToF16((place % 32 === 0 ? -most : place % 32 === 1 ? most : multiple) * 0.09375);
+}
 
 function anyBits(draw: () => number): number {
   return ((draw() & 0xff) << 8) | (draw() & 0xff);

@@ -9,7 +9,6 @@ import { dataOf } from './data.js';
 import { type Instance, planOf } from './instances.js';
 
 const PACK_WORDS = 8;
-const SPAN_WORDS = 6;
 const ALIGNMENT = 128;
 
 export interface LaunchShape {
@@ -110,7 +109,12 @@ class Memory {
   /** Puts tokens into window pages `[heads, tokens, headDim]`, and what is left as an input `[tokens, heads, headDim]`. */
   rows(
     tokens: Uint16Array,
-    { heads, headDim, count, windowed }: { heads: number; headDim: number; count: number; windowed: number },
+    {
+      heads,
+      headDim,
+      count,
+      windowed,
+    }: { heads: number; headDim: number; count: number; windowed: number },
   ): Rows[] {
     const rows: Rows[] = [];
     const width = heads * headDim;

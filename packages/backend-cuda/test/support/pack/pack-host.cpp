@@ -14,8 +14,11 @@ using Launch = void (*)(const PackJob&, uint32_t headTiles, uint32_t packs);
 
 template <typename Plan>
 void launch(const PackJob& job, uint32_t headTiles, uint32_t packs) {
+  static typename PackKernel<Plan>::Shared shared;
   for (uint32_t pack = 0; pack < packs; ++pack) {
-    for (uint32_t headTile = 0; headTile < headTiles; ++headTile) PackKernel<Plan>::runAll(job, headTile, pack);
+    for (uint32_t headTile = 0; headTile < headTiles; ++headTile) {
+      PackKernel<Plan>::runOnHost(shared, job, headTile, pack);
+    }
   }
 }
 
