@@ -5,8 +5,6 @@ import { type PageShape, pageLayout, pageMover, pageShapeOf } from '../src/pages
 import { buildHostProgram, compiler } from './support/pack/host-program.js';
 import { allInstances, type Instance, nameOf, planOf } from './support/pack/instances.js';
 
-const PAGE_TOKENS = 128;
-
 const shapes: PageShape[] = (['key', 'value'] as const).flatMap((tensor) =>
   ([2, 4, 8] as const).flatMap((bits) =>
     [32, 64, 96, 128, 160, 256].flatMap((headDim) =>

@@ -3,8 +3,8 @@
  * pages, for export and import.
  */
 import { type BlockLayout, LowbitKvError, type PackedTensorPlan } from '@lowbit-kv/core';
+import { PAGE_TOKENS } from '../attend/structs.js';
 
-export const PAGE_TOKENS = 128;
 /** Words that the lanes of a warp hold of 16 reduced elements of a stripe. */
 const LANES = 32;
 const PIECE_ALIGNMENT = 128;
