@@ -1,6 +1,7 @@
 // The page layout in TypeScript: equal to layout.cuh, one place for every code and parameter, and a way there and back.
 import { LowbitKvError, type PackedTensorPlan } from '@lowbit-kv/core';
 import { describe, expect, test } from 'vitest';
+import { PAGE_TOKENS } from '../src/attend/structs.js';
 import { type PageShape, pageLayout, pageMover, pageShapeOf } from '../src/pages/page-layout.js';
 import { buildHostProgram, compiler } from './support/pack/host-program.js';
 import { allInstances, type Instance, nameOf, planOf } from './support/pack/instances.js';
