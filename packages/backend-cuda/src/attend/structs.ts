@@ -1,0 +1,69 @@
+/**
+ * Structs of kernels/decode.cuh, as bytes. A test compiles that header and compares.
+ */
+
+/** Offsets of fields, in bytes. */
+interface Struct {
+  readonly bytes: number;
+  readonly fields: Readonly<Record<string, number>>;
+}
+
+/** A run of tokens that both tensors hold in the same slots of packed pages. */
+export const PAGE_ENTRY = {
+  bytes: 16,
+  fields: { key: 0, value: 4, position: 8, slots: 12 },
+} as const satisfies Struct;
+
+/** Where a token lies that is on no such page. */
+export const REST_ENTRY = {
+  bytes: 16,
+  fields: { key: 0, value: 4, position: 8, unused: 12 },
+} as const satisfies Struct;
+
+/** What one CTA of every kv head meets. */
+export const ITEM = {
+  bytes: 32,
+  fields: {
+    sequence: 0,
+    firstPage: 4,
+    pages: 8,
+    firstRest: 12,
+    rests: 16,
+    split: 20,
+    splits: 24,
+    position: 28,
+  },
+} as const satisfies Struct;
+
+/** What a launch reads and writes. */
+export const DECODE_JOB = {
+  bytes: 144,
+  fields: {
+    keys: 0,
+    values: 8,
+    keyWindows: 16,
+    valueWindows: 24,
+    keyInput: 32,
+    valueInput: 40,
+    items: 48,
+    itemTable: 56,
+    pageTable: 64,
+    restTable: 72,
+    queries: 80,
+    partials: 88,
+    arrivals: 96,
+    output: 104,
+    logSumExp: 112,
+    kvHeads: 120,
+    windowTokens: 124,
+    scale: 128,
+    softCap: 132,
+    slidingWindow: 136,
+  },
+} as const satisfies Struct;
+
+/** Tokens of a packed page. */
+export const PAGE_TOKENS = 128;
+/** Rows of a source that a RestEntry can name; the source is in the bits above. */
+export const REST_ROWS = 2 ** 30;
+export const REST_SOURCES = { packed: 0, window: 1, input: 2 } as const;

@@ -1,0 +1,211 @@
+/**
+ * What a launch of attention meets: pages, tokens outside of pages, and items, each a share of one query token's pages and
+ * tokens. Tables are as kernels/decode.cuh reads them.
+ *
+ * Every query token is a row, with tables of its own: what it does not see is in none of them, so kernels mask nothing.
+ */
+import {
+  type AttendSequence,
+  type LayerGeometry,
+  LowbitKvError,
+  type Span,
+  WINDOW_PAGE_TOKENS,
+} from '@lowbit-kv/core';
+import { balance, PAGE_COST, REST_COST_TOKENS } from './balance.js';
+import { visitCommonRuns } from './common-runs.js';
+import { ITEM, PAGE_ENTRY, PAGE_TOKENS, REST_ENTRY, REST_ROWS, REST_SOURCES } from './structs.js';
+import { WordTable } from './word-table.js';
+
+export interface WorkListOptions {
+  /** Items that run at once; see `slotsOf`. */
+  readonly slots: number;
+  /** Most items; query tokens are no more. */
+  readonly capacity: number;
+  readonly slidingWindow: LayerGeometry['slidingWindow'];
+}
+
+/** Items that run at once: CTAs that the card holds, over the kv heads that each item is launched for. */
+export function slotsOf(residentBlocks: number, kvHeads: number): number {
+  return Math.max(1, Math.floor(residentBlocks / kvHeads));
+}
+
+/** Items that leave room for balance, for so many query tokens of any lengths. */
+export function itemCapacity(queries: number, slots: number): number {
+  return queries <= 1 ? slots : 4 * Math.max(queries, slots);
+}
+
+/** Positions `first` to `end - 1`. */
+type Range = readonly [first: number, end: number];
+
+export class WorkList {
+  readonly pages = new WordTable(PAGE_ENTRY.bytes);
+  readonly rests = new WordTable(REST_ENTRY.bytes);
+  readonly items = new WordTable(ITEM.bytes);
+  readonly options: WorkListOptions;
+  #version = 0;
+  #known: readonly AttendSequence[] = [];
+
+  constructor(options: WorkListOptions) {
+    this.options = options;
+  }
+
+  /** Another number whenever the tables are. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /**
+   * Fills the tables. Layers of a step show the same views: nothing is done for those that come with the views of the call
+   * before. Throws OPTION_INVALID for more query tokens than the capacity.
+   */
+  update(sequences: readonly AttendSequence[]): void {
+    if (this.#version > 0 && isSame(this.#known, sequences)) return;
+    const { slots, capacity, slidingWindow } = this.options;
+    const rows = rowsOf(sequences);
+    if (rows.length > capacity) {
+      throw new LowbitKvError('OPTION_INVALID', {
+        message: 'there are more query tokens than a launch has items',
+        value: rows.length,
+        valid: `at most ${capacity}`,
+        next: 'Attend in several rounds, or ask for a larger capacity.',
+      });
+    }
+    this.pages.clear();
+    this.rests.clear();
+    this.items.clear();
+    // For each row: first page, pages, first rest, rests.
+    const places = new Int32Array(4 * rows.length);
+    const costs = new Int32Array(rows.length);
+    for (const [index, { sequence, position }] of rows.entries()) {
+      const firstPage = this.pages.length;
+      const firstRest = this.rests.length;
+      this.#place(sequence, visibleRanges(position, slidingWindow));
+      const pages = this.pages.length - firstPage;
+      const rests = this.rests.length - firstRest;
+      places.set([firstPage, pages, firstRest, rests], 4 * index);
+      costs[index] = PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS);
+    }
+    const { counts, order } = balance(costs, slots, capacity);
+    for (const index of order) {
+      const row = rows[index] as Row;
+      this.#addItems(row, places.subarray(4 * index, 4 * index + 4), counts[index] as number);
+    }
+    this.#known = [...sequences];
+    this.#version++;
+  }
+
+  #place({ key, value }: AttendSequence, ranges: readonly Range[]): void {
+    visitCommonRuns(key.spans, value.spans, (position, count, keys, values) => {
+      for (const [from, to] of ranges) {
+        const first = Math.max(position, from);
+        const end = Math.min(position + count, to);
+        if (first < end) this.#addRun(first, end - first, keys, values);
+      }
+    });
+  }
+
+  #addRun(position: number, count: number, key: Span, value: Span): void {
+    const keySlot = key.slot + position - key.position;
+    const valueSlot = value.slot + position - value.position;
+    if (key.source === 'packed' && value.source === 'packed' && keySlot === valueSlot) {
+      const at = this.pages.add();
+      const { words } = this.pages;
+      words[at] = key.page;
+      words[at + 1] = value.page;
+      words[at + 2] = position;
+      words[at + 3] = keySlot | (count << 16);
+      return;
+    }
+    const keyRow = rowOf(key, keySlot);
+    const valueRow = rowOf(value, valueSlot);
+    for (let token = 0; token < count; token++) {
+      const at = this.rests.add();
+      const { words } = this.rests;
+      words[at] = keyRow + token;
+      words[at + 1] = valueRow + token;
+      words[at + 2] = position + token;
+      words[at + 3] = 0;
+    }
+  }
+
+  /** Cuts the pages of a row, then its other tokens, in `count` shares of equal cost, to whole pages and runs of 16 tokens. */
+  #addItems({ row, position }: Row, places: Int32Array, count: number): void {
+    const [firstPage, pages, firstRest, rests] = places as unknown as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const pageCost = PAGE_COST * pages;
+    const cost = pageCost + Math.ceil(rests / REST_COST_TOKENS);
+    let page = 0;
+    let rest = 0;
+    for (let split = 0; split < count; split++) {
+      const end = Math.round(((split + 1) * cost) / count);
+      const pageEnd = Math.round(Math.min(end, pageCost) / PAGE_COST);
+      const restEnd = Math.min(rests, Math.max(0, end - pageCost) * REST_COST_TOKENS);
+      const at = this.items.add();
+      const { words } = this.items;
+      words[at] = row;
+      words[at + 1] = firstPage + page;
+      words[at + 2] = pageEnd - page;
+      words[at + 3] = firstRest + rest;
+      words[at + 4] = restEnd - rest;
+      words[at + 5] = split;
+      words[at + 6] = count;
+      words[at + 7] = position;
+      page = pageEnd;
+      rest = restEnd;
+    }
+  }
+}
+
+/** A query token. */
+interface Row {
+  /** Of the queries of the job. */
+  readonly row: number;
+  readonly position: number;
+  readonly sequence: AttendSequence;
+}
+
+function rowsOf(sequences: readonly AttendSequence[]): Row[] {
+  return sequences.flatMap((sequence) => {
+    const { firstQuery, queries, length } = sequence;
+    return Array.from({ length: queries }, (_, query) => ({
+      row: firstQuery + query,
+      position: length - queries + query,
+      sequence,
+    }));
+  });
+}
+
+/** Positions that a query sees, if they are still there. */
+function visibleRanges(position: number, window: LayerGeometry['slidingWindow']): Range[] {
+  const end = position + 1;
+  if (window === null || end - window.size <= window.sinks) return [[0, end]];
+  return [
+    [0, window.sinks],
+    [end - window.size, end],
+  ];
+}
+
+/** Row of a slot for RestEntry, its source in the highest bits. */
+function rowOf({ source, page }: Span, slot: number): number {
+  const first = REST_SOURCES[source] * REST_ROWS;
+  if (source === 'input') return first + slot;
+  return first + page * (source === 'packed' ? PAGE_TOKENS : WINDOW_PAGE_TOKENS) + slot;
+}
+
+/** Equal spans are the same objects: core makes them once a step. */
+function isSame(known: readonly AttendSequence[], given: readonly AttendSequence[]): boolean {
+  if (known.length !== given.length) return false;
+  for (let i = 0; i < known.length; i++) {
+    const a = known[i] as AttendSequence;
+    const b = given[i] as AttendSequence;
+    if (a === b) continue;
+    if (a.key.spans !== b.key.spans || a.value.spans !== b.value.spans) return false;
+    if (a.length !== b.length || a.queries !== b.queries || a.firstQuery !== b.firstQuery)
+      return false;
+  }
+  return true;
+}

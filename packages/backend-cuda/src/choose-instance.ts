@@ -1,0 +1,153 @@
+/**
+ * Which kernel a layer of a plan takes, and what is told where there is none.
+ */
+import {
+  type BackendSupport,
+  type LayerPlan,
+  type Plan,
+  type QuantizedTensorScheme,
+  type TensorPlan,
+  unexecutedFeatures,
+} from '@lowbit-kv/core';
+import { PAGE_TOKENS } from './attend/structs.js';
+import { INSTANCES, type KernelInstance, type TensorInstance } from './instances.js';
+
+export type InstanceChoice =
+  | { readonly instance: KernelInstance }
+  | { readonly instance: undefined; readonly reasons: readonly string[] };
+
+/** What `Backend.supports` says, and the kernel of each layer of the plan. */
+export type CudaSupport =
+  | { readonly kind: 'native'; readonly kernels: readonly string[] }
+  | Extract<BackendSupport, { kind: 'refused' }>;
+
+/** Kv heads are a dimension of the grid. */
+const MOST_HEADS = 65_535;
+
+export function supportOf(plan: Plan): CudaSupport {
+  const reasons = new Set(unexecutedFeatures(plan));
+  const kernels: string[] = [];
+  for (const layer of plan.layers) {
+    const choice = chooseInstance(layer);
+    if (choice.instance !== undefined) kernels.push(choice.instance.name);
+    else for (const reason of choice.reasons) reasons.add(reason);
+  }
+  return reasons.size === 0
+    ? { kind: 'native', kernels }
+    : { kind: 'refused', reasons: [...reasons] };
+}
+
+export function chooseInstance(layer: LayerPlan): InstanceChoice {
+  const { geometry } = layer;
+  const queryHeads = geometry.queryHeads / geometry.kvHeads;
+  const reasons = [
+    ...refusedTensor(layer.key, 'key'),
+    ...refusedTensor(layer.value, 'value'),
+    ...missing(
+      (count) => `${count} query heads of a kv head have no kernel yet`,
+      queryHeads,
+      INSTANCES.map((instance) => instance.queryHeads),
+    ),
+  ];
+  if (geometry.kvHeads > MOST_HEADS)
+    reasons.push(`${geometry.kvHeads} kv heads are more than a launch has`);
+  if (reasons.length > 0) return { instance: undefined, reasons };
+  const [key, value] = [shapeOf(layer.key), shapeOf(layer.value)];
+  const instance = INSTANCES.find(
+    (candidate) =>
+      candidate.queryHeads === queryHeads &&
+      candidate.headDim === layer.key.headDim &&
+      candidate.headDim === layer.value.headDim &&
+      isEqual(candidate.key, key) &&
+      isEqual(candidate.value, value),
+  );
+  if (instance !== undefined) return { instance };
+  const reason = `keys of ${text(key)} with values of ${text(value)} have no kernel yet`;
+  return { instance: undefined, reasons: [reason] };
+}
+
+function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
+  const { scheme, layout, headDim } = plan;
+  const instances = INSTANCES.map((instance) => instance[tensor]);
+  if (scheme.bits === 16 || layout === null) return [`${tensor}: f16 has no kernel yet`];
+  const { groups } = scheme;
+  const reasons = [
+    ...refusedCodes(scheme),
+    ...missing(
+      (bits) => `${bits} bits have no kernel yet`,
+      scheme.bits,
+      instances.map(({ bits }) => bits),
+    ),
+    ...missing(
+      (along) => `groups along ${along} have no kernel yet`,
+      groups.along as string,
+      instances.map(({ along }) => along),
+    ),
+    ...missing(
+      (dim) => `head dim ${dim} has no kernel yet`,
+      headDim,
+      INSTANCES.map((instance) => instance.headDim),
+    ),
+  ];
+  if (groups.along !== 'vector') {
+    const sizes = instances.map(({ groupSize }) => groupSize);
+    reasons.push(...missing((size) => `groups of ${size} have no kernel yet`, groups.size, sizes));
+  }
+  if (layout.blockTokens !== PAGE_TOKENS) {
+    const advice = `plan with blockTokens ${PAGE_TOKENS}`;
+    reasons.push(`blocks of ${layout.blockTokens} tokens have no kernel yet (${advice})`);
+  }
+  return reasons.map((reason) => `${tensor}: ${reason}`);
+}
+
+/** Features that no instance has. */
+function refusedCodes(scheme: QuantizedTensorScheme): string[] {
+  const { quantizer, parameters, outliers, transforms = [], stage } = scheme;
+  const reasons: string[] = [];
+  if (quantizer.mode === 'codec') reasons.push('codecs have no kernel yet');
+  else {
+    if (quantizer.mode !== 'asymmetric')
+      reasons.push(`${quantizer.mode} quantization has no kernel yet (asymmetric has)`);
+    if (typeof quantizer.codes === 'object') reasons.push('tables of levels have no kernel yet');
+  }
+  for (const [name, type] of Object.entries(parameters)) {
+    if (type !== 'f16') reasons.push(`a ${name} in ${type} has no kernel yet (f16 has)`);
+  }
+  if (outliers !== undefined) reasons.push('outliers have no kernel yet');
+  if (transforms.length > 0) {
+    const kinds = [...new Set(transforms.map(({ kind }) => kind))].join(', ');
+    reasons.push(`transforms have no kernel yet (${kinds})`);
+  }
+  if (stage === 'pre-rope')
+    reasons.push('keys held before the rotary embedding have no kernel yet');
+  return reasons;
+}
+
+/** One reason unless some instance has the value. */
+function missing<T>(words: (value: T) => string, value: T, known: readonly T[]): string[] {
+  if (known.includes(value)) return [];
+  return [`${words(value)} (there is ${[...new Set(known)].join(', ')})`];
+}
+
+/** Of a tensor that is not refused. */
+function shapeOf({ scheme, layout }: TensorPlan): TensorInstance {
+  const { bits, groups } = scheme as QuantizedTensorScheme & {
+    readonly bits: TensorInstance['bits'];
+    readonly groups: { readonly along: TensorInstance['along']; readonly size: number };
+  };
+  const hasZero = layout?.parameters.some(({ name }) => name === 'zero') ?? false;
+  return { bits, along: groups.along, groupSize: groups.size, hasZero };
+}
+
+function isEqual(a: TensorInstance, b: TensorInstance): boolean {
+  return (
+    a.bits === b.bits &&
+    a.along === b.along &&
+    a.groupSize === b.groupSize &&
+    a.hasZero === b.hasZero
+  );
+}
+
+function text({ bits, along, groupSize, hasZero }: TensorInstance): string {
+  return `${bits} bits in groups of ${groupSize} ${along}${hasZero ? '' : ' without zeros'}`;
+}

@@ -1,0 +1,49 @@
+/**
+ * The attention kernels there are, as data: docs/instances.md shows them.
+ */
+
+/** What a kernel is compiled for in one tensor: uniform codes, one f16 scale a group, and one f16 zero where there is any. */
+export interface TensorInstance {
+  readonly bits: 2 | 4;
+  readonly along: 'tokens' | 'channels';
+  readonly groupSize: number;
+  readonly hasZero: boolean;
+}
+
+export interface KernelInstance {
+  /** In the kernel images. */
+  readonly name: string;
+  readonly key: TensorInstance;
+  readonly value: TensorInstance;
+  /** Of keys and values. */
+  readonly headDim: number;
+  /** That share a kv head. */
+  readonly queryHeads: number;
+}
+
+const BITS = [2, 4] as const;
+const GROUP_SIZES = [32, 64, 128] as const;
+const QUERY_HEADS = [1, 2, 3, 4] as const;
+
+export const INSTANCES: readonly KernelInstance[] = BITS.flatMap((bits) =>
+  GROUP_SIZES.flatMap((groupSize) =>
+    QUERY_HEADS.map((queryHeads) =>
+      instance({
+        key: { bits, along: 'tokens', groupSize, hasZero: true },
+        value: { bits, along: 'channels', groupSize, hasZero: true },
+        headDim: 128,
+        queryHeads,
+      }),
+    ),
+  ),
+);
+
+function instance(shape: Omit<KernelInstance, 'name'>): KernelInstance {
+  const { key, value, headDim, queryHeads } = shape;
+  const name = `attend_k${tensorName(key)}_v${tensorName(value)}_d${headDim}_q${queryHeads}`;
+  return { name, ...shape };
+}
+
+function tensorName({ bits, along, groupSize, hasZero }: TensorInstance): string {
+  return `${bits}${along === 'tokens' ? 't' : 'c'}${groupSize}${hasZero ? 'z' : ''}`;
+}

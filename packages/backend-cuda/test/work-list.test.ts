@@ -1,0 +1,185 @@
+// Work lists of random views: every token that a query sees, once, where it lies.
+import type { AttendSequence, Span } from '@lowbit-kv/core';
+import { describe, expect, it } from 'vitest';
+import { itemCapacity, slotsOf, WorkList } from '../src/attend/work-list.js';
+import { drawsOf, randomBatch, visibleTokens } from './support/attend/random-views.js';
+import { type Item, readWork, tokensOf } from './support/attend/read-work.js';
+
+const RUNS = Number(process.env.LOWBIT_KV_PROPERTY_RUNS ?? 300);
+
+const WINDOWS = [null, { size: 100, sinks: 0 }, { size: 300, sinks: 4 }];
+
+describe('random batches', () => {
+  const seen = { pages: 0, rests: 0, splits: 0, hidden: 0, queries: 0, empty: 0, waves: 0 };
+
+  it.each(Array.from({ length: RUNS }, (_, seed) => seed))('seed %i', (seed) => {
+    const draw = drawsOf(seed);
+    const sequences = randomBatch(draw, 12, seed % 30 === 0 ? 20_000 : 1000);
+    const slidingWindow = WINDOWS[draw(3)] as (typeof WINDOWS)[number];
+    const queries = sequences.reduce((sum, sequence) => sum + sequence.queries, 0);
+    const slots = 1 + draw(20);
+    const capacity = draw(2) === 0 ? Math.max(1, queries) : itemCapacity(queries, slots);
+    const list = new WorkList({ slots, capacity, slidingWindow });
+    list.update(sequences);
+    const work = readWork(list);
+    expect(work.items.length).toBeLessThanOrEqual(Math.max(capacity, queries));
+
+    const byRow = itemsByRow(work.items);
+    expect([...byRow.keys()].sort((a, b) => a - b)).toEqual(
+      Array.from({ length: queries }, (_, row) => row),
+    );
+    for (const sequence of sequences) {
+      for (let query = 0; query < sequence.queries; query++) {
+        const items = byRow.get(sequence.firstQuery + query) as Item[];
+        const expected = visibleTokens(sequence, query, slidingWindow);
+        const found = new Map<number, string>();
+        for (const item of items) tokensOf(work, item, found);
+        expect(sorted(found)).toEqual(sorted(expected));
+        expect(items.map(({ split }) => split)).toEqual(items.map((_, index) => index));
+        for (const item of items) {
+          expect(item.splits).toBe(items.length);
+          expect(item.position).toBe((sequence.length - sequence.queries + query) >>> 0);
+          if (items.length > 1) expect(item.pages + item.rests).toBeGreaterThan(0);
+        }
+        seen.splits += items.length - 1;
+        if (query < sequence.queries - 1) seen.queries++;
+        if (expected.size === 0) seen.empty++;
+        seen.hidden += sequence.length - expected.size;
+      }
+    }
+    const total = (count: 'pages' | 'rests') =>
+      work.items.reduce((sum, item) => sum + item[count], 0);
+    expect([total('pages'), total('rests')]).toEqual([work.pages.length, work.rests.length]);
+    seen.pages += work.pages.length;
+    seen.rests += work.rests.length;
+    if (queries > slots) seen.waves++;
+  });
+
+  it('met everything it is there for', () => {
+    for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(20);
+  });
+});
+
+/** Throws where items of a row do not follow one another. */
+function itemsByRow(items: readonly Item[]): Map<number, Item[]> {
+  const rows = new Map<number, Item[]>();
+  let last = -1;
+  for (const item of items) {
+    const known = rows.get(item.sequence);
+    if (known !== undefined && last !== item.sequence)
+      throw new Error(`items of row ${item.sequence} are apart`);
+    if (known === undefined) rows.set(item.sequence, [item]);
+    else known.push(item);
+    last = item.sequence;
+  }
+  return rows;
+}
+
+const sorted = (places: ReadonlyMap<number, string>) =>
+  [...places].sort(([a], [b]) => a - b).map(([position, place]) => `${position}: ${place}`);
+
+const span = (
+  source: Span['source'],
+  page: number,
+  slot: number,
+  count: number,
+  position: number,
+): Span => ({ source, page, slot, count, position });
+
+function sequenceOf(
+  length: number,
+  key: readonly Span[],
+  value: readonly Span[] = key,
+): AttendSequence {
+  return {
+    firstQuery: 0,
+    queries: 1,
+    length,
+    key: { spans: key, statistics: -1 },
+    value: { spans: value, statistics: -1 },
+  };
+}
+
+it('lays tables out as kernels read them', () => {
+  const key = [
+    span('packed', 7, 0, 128, 0),
+    span('packed', 9, 0, 2, 128),
+    span('window', 3, 5, 2, 130),
+  ];
+  const value = [
+    span('packed', 4, 0, 128, 0),
+    span('packed', 2, 64, 1, 128),
+    span('input', -1, 6, 3, 129),
+  ];
+  const list = new WorkList({ slots: 1, capacity: 4, slidingWindow: null });
+  list.update([sequenceOf(132, key, value)]);
+  expect([...new Uint32Array(list.pages.bytes.slice().buffer)]).toEqual([7, 4, 0, 128 << 16]);
+  const [window, input] = [2 ** 30, 2 ** 31];
+  expect([...new Uint32Array(list.rests.bytes.slice().buffer)]).toEqual([
+    ...[9 * 128, 2 * 128 + 64, 128, 0],
+    ...[9 * 128 + 1, input + 6, 129, 0],
+    ...[window + 3 * 32 + 5, input + 7, 130, 0],
+    ...[window + 3 * 32 + 6, input + 8, 131, 0],
+  ]);
+  expect([...new Uint32Array(list.items.bytes.slice().buffer)]).toEqual([0, 0, 1, 0, 4, 0, 1, 131]);
+});
+
+it('cuts pages at the ends of a sliding window', () => {
+  const pages = [0, 1, 2].map((page) => span('packed', page, 0, 128, 128 * page));
+  const list = new WorkList({
+    slots: 1,
+    capacity: 1,
+    slidingWindow: { size: 200, sinks: 3 },
+  });
+  list.update([sequenceOf(384, pages)]);
+  expect(readWork(list).pages).toEqual([
+    { key: 0, value: 0, position: 0, slots: 3 << 16 },
+    { key: 1, value: 1, position: 184, slots: 56 | (72 << 16) },
+    { key: 2, value: 2, position: 256, slots: 128 << 16 },
+  ]);
+});
+
+describe('layers of a step', () => {
+  const pages = Array.from({ length: 40 }, (_, page) => span('packed', page, 0, 128, 128 * page));
+  const sequence = sequenceOf(5120, pages);
+
+  it('share a list while they show the same views', () => {
+    const list = new WorkList({ slots: 4, capacity: 8, slidingWindow: null });
+    list.update([sequence]);
+    const { version } = list;
+    const { words } = list.pages;
+    list.update([{ ...sequence }]);
+    expect(list.version).toBe(version);
+    expect(list.pages.words).toBe(words);
+  });
+
+  it.each([
+    ['other spans', { key: { spans: [...pages], statistics: -1 } }],
+    ['other values', { value: { spans: [...pages], statistics: -1 } }],
+    ['another length', { length: 5121 }],
+    ['another number of queries', { queries: 2 }],
+    ['another row', { firstQuery: 1 }],
+  ])('make another for %s', (_, change) => {
+    const list = new WorkList({ slots: 4, capacity: 8, slidingWindow: null });
+    list.update([sequence]);
+    list.update([{ ...sequence, ...change }]);
+    expect(list.version).toBe(2);
+    list.update([sequence, { ...sequence, firstQuery: 1 }]);
+    expect(list.version).toBe(3);
+    list.update([]);
+    expect([list.version, list.items.length]).toEqual([4, 0]);
+  });
+});
+
+it('refuses more query tokens than it has items', () => {
+  const list = new WorkList({ slots: 4, capacity: 2, slidingWindow: null });
+  const sequence = { ...sequenceOf(9, [span('window', 0, 0, 9, 0)]), queries: 3 };
+  expect(() => list.update([sequence])).toThrow(/OPTION_INVALID.*more query tokens.*at most 2/s);
+});
+
+it('counts slots by what the card holds at once', () => {
+  expect([slotsOf(132, 8), slotsOf(132, 2), slotsOf(132, 200), slotsOf(264, 8)]).toEqual([
+    16, 66, 1, 33,
+  ]);
+  expect([itemCapacity(1, 16), itemCapacity(8, 16), itemCapacity(20, 16)]).toEqual([16, 64, 80]);
+});
