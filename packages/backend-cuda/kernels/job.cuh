@@ -1,7 +1,8 @@
 // What attention reads and writes: tables of a step, pools of pages, results.
 #pragma once
-#include <cuda_fp16.h>
 #include <cstdint>
+
+struct __half;
 
 namespace lowbit {
 

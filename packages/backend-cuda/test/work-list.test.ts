@@ -121,7 +121,10 @@ it('lays tables out as kernels read them', () => {
     ...[window + 3 * 32 + 5, input + 7, 130, 0],
     ...[window + 3 * 32 + 6, input + 8, 131, 0],
   ]);
-  expect([...new Uint32Array(list.items.bytes.slice().buffer)]).toEqual([0, 0, 1, 0, 4, 0, 1, 131]);
+  expect([...new Uint32Array(list.items.bytes.slice().buffer)]).toEqual([
+    ...[0, 0, 1, 0, 4, 2, 0, 1],
+    ...[131, 0, 0, 0],
+  ]);
 });
 
 it('cuts pages at the ends of a sliding window', () => {

@@ -73,29 +73,33 @@ export class WorkList {
     this.pages.clear();
     this.rests.clear();
     this.items.clear();
-    // For each row: first page, pages, first rest, rests.
-    const places = new Int32Array(4 * rows.length);
+    const places: Place[] = [];
     const costs = new Int32Array(rows.length);
     for (const [index, { sequence, position }] of rows.entries()) {
       const firstPage = this.pages.length;
       const firstRest = this.rests.length;
-      this.#place(sequence, visibleRanges(position, slidingWindow));
+      const ranges = visibleRanges(position, slidingWindow);
+      this.#place(sequence, ranges, true);
+      const packedRests = this.rests.length - firstRest;
+      this.#place(sequence, ranges, false);
       const pages = this.pages.length - firstPage;
       const rests = this.rests.length - firstRest;
-      places.set([firstPage, pages, firstRest, rests], 4 * index);
+      places.push({ firstPage, pages, firstRest, rests, packedRests });
       costs[index] = PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS);
     }
     const { counts, order } = balance(costs, slots, capacity);
     for (const index of order) {
       const row = rows[index] as Row;
-      this.#addItems(row, places.subarray(4 * index, 4 * index + 4), counts[index] as number);
+      this.#addItems(row, places[index] as Place, counts[index] as number);
     }
     this.#known = [...sequences];
     this.#version++;
   }
 
-  #place({ key, value }: AttendSequence, ranges: readonly Range[]): void {
+  /** Runs that a tensor has on packed pages, or the others. */
+  #place({ key, value }: AttendSequence, ranges: readonly Range[], isPacked: boolean): void {
     visitCommonRuns(key.spans, value.spans, (position, count, keys, values) => {
+      if ((keys.source === 'packed' || values.source === 'packed') !== isPacked) return;
       for (const [from, to] of ranges) {
         const first = Math.max(position, from);
         const end = Math.min(position + count, to);
@@ -129,13 +133,8 @@ export class WorkList {
   }
 
   /** Cuts the pages of a row, then its other tokens, in `count` shares of equal cost, to whole pages and runs of 16 tokens. */
-  #addItems({ row, position }: Row, places: Int32Array, count: number): void {
-    const [firstPage, pages, firstRest, rests] = places as unknown as [
-      number,
-      number,
-      number,
-      number,
-    ];
+  #addItems({ row, position }: Row, place: Place, count: number): void {
+    const { firstPage, pages, firstRest, rests, packedRests } = place;
     const pageCost = PAGE_COST * pages;
     const cost = pageCost + Math.ceil(rests / REST_COST_TOKENS);
     let page = 0;
@@ -151,13 +150,24 @@ export class WorkList {
       words[at + 2] = pageEnd - page;
       words[at + 3] = firstRest + rest;
       words[at + 4] = restEnd - rest;
-      words[at + 5] = split;
-      words[at + 6] = count;
-      words[at + 7] = position;
+      words[at + 5] = Math.min(Math.max(packedRests - rest, 0), restEnd - rest);
+      words[at + 6] = split;
+      words[at + 7] = count;
+      words[at + 8] = position;
+      words.fill(0, at + 9, at + 12);
       page = pageEnd;
       rest = restEnd;
     }
   }
+}
+
+/** Where the tokens of a row are in the tables: those of `rests` that a tensor has on packed pages come first. */
+interface Place {
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly firstRest: number;
+  readonly rests: number;
+  readonly packedRests: number;
 }
 
 /** A query token. */
