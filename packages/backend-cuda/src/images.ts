@@ -1,6 +1,41 @@
 /**
- * The kernel images of this package. There are none yet: the driver layer is, its kernels are not.
+ * The kernel images of this package: data that scripts/build-kernels.ts builds, described by images/manifest.json.
  */
+import { readFileSync } from 'node:fs';
+import { brotliDecompressSync } from 'node:zlib';
 import type { KernelImage } from './driver/kernel-images.js';
 
-export const KERNEL_IMAGES: readonly KernelImage[] = [];
+/** What a kernel takes of a card. */
+export interface KernelUsage {
+  /** Of a block. */
+  readonly warps: number;
+  readonly registers: number;
+  readonly spilledBytes: number;
+}
+
+export interface ImageManifest extends KernelImage {
+  /** In `images`, compressed. */
+  readonly file: string;
+  /** Of the image itself. */
+  readonly sha256: string;
+  /** By name. */
+  readonly kernels: Readonly<Record<string, KernelUsage>>;
+}
+
+export interface Manifest {
+  /** Hash of the sources that images were built from. */
+  readonly sources: string;
+  readonly compiler: string;
+  readonly images: readonly ImageManifest[];
+}
+
+const FOLDER = new URL('../images/', import.meta.url);
+
+export function kernelManifest(): Manifest {
+  return JSON.parse(readFileSync(new URL('manifest.json', FOLDER), 'utf8')) as Manifest;
+}
+
+/** The bytes that the driver loads. */
+export function imageBytes({ file }: ImageManifest): Uint8Array {
+  return brotliDecompressSync(readFileSync(new URL(file, FOLDER)));
+}

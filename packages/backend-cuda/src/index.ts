@@ -4,7 +4,7 @@
 import type { BackendProbe } from '@lowbit-kv/core';
 import type { CudaOptions } from './driver/cuda.js';
 import { probeCuda } from './driver/probe.js';
-import { KERNEL_IMAGES } from './images.js';
+import { kernelManifest } from './images.js';
 
 export interface CudaProbeOptions extends CudaOptions {
   /** Number of the device; the first where none is given. */
@@ -13,7 +13,7 @@ export interface CudaProbeOptions extends CudaOptions {
 
 /** Whether the kernels of this package run here; never throws for what a machine lacks. */
 export function probe(options: CudaProbeOptions = {}): Promise<BackendProbe> {
-  return probeCuda({ images: KERNEL_IMAGES, ...options });
+  return probeCuda({ images: kernelManifest().images, ...options });
 }
 
 export { Context, type Disposable } from './driver/context.js';

@@ -1,0 +1,110 @@
+/**
+ * Builds the kernel images with nvcc, and `images/manifest.json`, which says what is in them. Run in the workspace:
+ * pnpm build-kernels
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
+import type { ImageManifest, KernelUsage, Manifest } from '../src/images.js';
+import { INSTANCES } from '../src/instances.js';
+import {
+  COMPILER_FLAGS,
+  KERNELS_FOLDER,
+  sourceHash,
+  sourceText,
+  TARGETS,
+  type Target,
+  warpsOf,
+} from './kernel-sources.js';
+
+const IMAGES_FOLDER = fileURLToPath(new URL('../images/', import.meta.url));
+/** Drivers for this version load machine code of nvcc 13, and PTX of the version below. */
+const MACHINE_CODE_VERSION = 13_000;
+const PTX_VERSION = 11_080;
+/** The PTX that drivers for CUDA 11.8 know; what kernels use is older than that. */
+const PTX_HEADER = '.version 7.8';
+
+const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-kernels-'));
+mkdirSync(IMAGES_FOLDER, { recursive: true });
+const compiler = (await run('nvcc', ['--version'])).match(/V[\d.]+/)?.[0] ?? 'unknown';
+const images = await Promise.all(TARGETS.map(build));
+const manifest: Manifest = { sources: sourceHash(), compiler: `nvcc ${compiler}`, images };
+writeFileSync(`${IMAGES_FOLDER}manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
+rmSync(folder, { recursive: true });
+
+async function build(target: Target): Promise<ImageManifest> {
+  const { name, kind, capability } = target;
+  const number = `${capability.major}${capability.minor}`;
+  const source = join(folder, `${name}.cu`);
+  writeFileSync(source, sourceText(target));
+  const machineCode = join(folder, `${name}.cubin`);
+  const compile = (code: string, output: string, input: string) =>
+    run('nvcc', [
+      ...[...COMPILER_FLAGS, '-I', KERNELS_FOLDER, `-gencode=arch=compute_${number},code=${code}`],
+      ...[code.startsWith('sm') ? '-cubin' : '-ptx', '-o', output, input],
+    ]);
+  const report = await compile(`sm_${number}`, machineCode, source);
+  let bytes = readFileSync(machineCode);
+  if (kind === 'ptx') {
+    const path = join(folder, `${name}.ptx`);
+    await compile(`compute_${number}`, path, source);
+    const text = readFileSync(path, 'utf8').replace(/^\.version .*$/m, PTX_HEADER);
+    writeFileSync(path, text);
+    // Nothing in it is newer than its header says.
+    await run('ptxas', [`-arch=sm_${number}`, '-o', join(folder, `${name}.checked`), path]);
+    bytes = Buffer.from(`${text}\0`);
+  }
+  const file = `${name}.${kind === 'ptx' ? 'ptx' : 'cubin'}.br`;
+  writeFileSync(IMAGES_FOLDER + file, brotliCompressSync(bytes));
+  console.log(`${name}: ${bytes.length} bytes`);
+  return {
+    name,
+    kind,
+    capability,
+    file,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    minimumVersion: kind === 'ptx' ? PTX_VERSION : MACHINE_CODE_VERSION,
+    kernels: usageOf(report, target),
+  };
+}
+
+/** What ptxas reports of each kernel. */
+function usageOf(report: string, target: Target): Record<string, KernelUsage> {
+  const entries = report.split(/Compiling entry function '/).slice(1);
+  const found = new Map(
+    entries.map((entry) => {
+      const [, stores, loads] = /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(entry) ?? [];
+      const [, registers] = /Used (\d+) registers/.exec(entry) ?? [];
+      const usage = { registers: Number(registers), spilledBytes: Number(stores) + Number(loads) };
+      return [entry.slice(0, entry.indexOf("'")), usage];
+    }),
+  );
+  return Object.fromEntries(
+    INSTANCES.map((instance) => {
+      const usage = found.get(instance.name);
+      if (usage === undefined) throw new Error(`${target.name} has no ${instance.name}`);
+      return [instance.name, { warps: warpsOf(instance, target), ...usage }];
+    }),
+  );
+}
+
+/** What a command prints. */
+function run(command: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args);
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => {
+        printed += chunk;
+      });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(printed);
+      else reject(new Error(`${command} ${args.join(' ')}: ${printed}`));
+    });
+  });
+}

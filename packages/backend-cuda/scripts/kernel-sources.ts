@@ -1,0 +1,82 @@
+/**
+ * The text of the kernels of an image, and what its binaries are built from.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { INSTANCES, type KernelInstance, type TensorInstance } from '../src/instances.js';
+import { pageLayout } from '../src/pages/page-layout.js';
+
+export const KERNELS_FOLDER = fileURLToPath(new URL('../kernels/', import.meta.url));
+
+export const COMPILER_FLAGS = ['-std=c++20', '-O3', '-Xptxas', '-v'] as const;
+
+export interface Target {
+  /** Of the image. */
+  readonly name: string;
+  readonly kind: 'machineCode' | 'ptx';
+  readonly capability: { readonly major: number; readonly minor: number };
+  /** That a block gets on the cards it is for. */
+  readonly sharedBytes: number;
+}
+
+const KIBIBYTE = 1024;
+
+export const TARGETS: readonly Target[] = [
+  machineCode(8, 0, 163),
+  machineCode(8, 9, 99),
+  machineCode(9, 0, 227),
+  // For later cards, some of which have no more shared memory than those of 8.9, and for drivers that do not know the machine code.
+  { name: 'ptx_80', kind: 'ptx', capability: { major: 8, minor: 0 }, sharedBytes: 99 * KIBIBYTE },
+];
+
+function machineCode(major: number, minor: number, kibibytes: number): Target {
+  return {
+    name: `sm_${major}${minor}`,
+    kind: 'machineCode',
+    capability: { major, minor },
+    sharedBytes: kibibytes * KIBIBYTE,
+  };
+}
+
+/** Warps of a block: as many as the instance wants, or as pages fit into shared memory. */
+export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): number {
+  const { key, value, headDim } = instance;
+  const pieces =
+    pageLayout({ tensor: 'key', headDim, ...key }).bytes +
+    pageLayout({ tensor: 'value', headDim, ...value }).bytes;
+  const fitting = Math.floor(sharedBytes / (pieces + BARRIER_BYTES));
+  if (fitting === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
+  return Math.min(instance.warps, fitting);
+}
+
+/** Of a warp, behind its pages. */
+const BARRIER_BYTES = 16;
+
+export function sourceText(target: Target): string {
+  const kernels = INSTANCES.map((instance) => {
+    const { name, key, value, headDim, queryHeads } = instance;
+    const warps = warpsOf(instance, target);
+    return [
+      `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
+      `${name}(const __grid_constant__ DecodeJob job) {`,
+      `  decode<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${queryHeads}, ${warps}>(job);`,
+      '}',
+    ].join('\n');
+  });
+  return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+}
+
+function layoutText(tensor: string, instance: TensorInstance, headDim: number): string {
+  const { bits, along, groupSize, hasZero } = instance;
+  return `PageLayout{Tensor::${tensor}, ${bits}, ${headDim}, Along::${along.toUpperCase()}, ${groupSize}, ${hasZero}}`;
+}
+
+/** Of all that images are built from, but for the compiler. */
+export function sourceHash(): string {
+  const hash = createHash('sha256');
+  const headers = readdirSync(KERNELS_FOLDER).filter((name) => name.endsWith('.cuh'));
+  for (const name of headers.sort()) hash.update(`${name}\n${readFileSync(KERNELS_FOLDER + name)}`);
+  for (const target of TARGETS) hash.update(`${JSON.stringify(target)}\n${sourceText(target)}`);
+  return hash.update(COMPILER_FLAGS.join(' ')).digest('hex');
+}
