@@ -1,0 +1,126 @@
+// The page layout in TypeScript: equal to layout.cuh, one place for every code and parameter, and a way there and back.
+import { LowbitKvError, type PackedTensorPlan } from '@lowbit-kv/core';
+import { describe, expect, test } from 'vitest';
+import { PAGE_TOKENS } from '../src/attend/structs.js';
+import { type PageShape, pageLayout, pageMover, pageShapeOf } from '../src/pages/page-layout.js';
+import { buildHostProgram, compiler } from './support/pack/host-program.js';
+import { allInstances, type Instance, nameOf, planOf } from './support/pack/instances.js';
+
+const shapes: PageShape[] = (['key', 'value'] as const).flatMap((tensor) =>
+  ([2, 4, 8] as const).flatMap((bits) =>
+    [32, 64, 96, 128, 160, 256].flatMap((headDim) =>
+      (['tokens', 'channels'] as const).flatMap((along) =>
+        [32, 64, 128, headDim]
+          .filter((size, i, all) => all.indexOf(size) === i)
+          .filter((size) => (along === 'tokens' ? PAGE_TOKENS : headDim) % size === 0)
+          .flatMap((groupSize) =>
+            [false, true].map((hasZero) => ({ tensor, bits, headDim, along, groupSize, hasZero })),
+          ),
+      ),
+    ),
+  ),
+);
+
+/** What layout-host.cpp prints. */
+function tableOf(shape: PageShape): Int32Array {
+  const layout = pageLayout(shape);
+  const table = [layout.bytes, layout.scaleByte, layout.zeroByte];
+  for (let token = 0; token < PAGE_TOKENS; token++)
+    for (let channel = 0; channel < shape.headDim; channel++)
+      table.push(layout.codeBit(token, channel));
+  for (let group = 0; group < layout.groups; group++)
+    for (let other = 0; other < layout.others; other++)
+      table.push(layout.parameterPlace(group, other));
+  return Int32Array.from(table);
+}
+
+test.skipIf(compiler === undefined)('layout.cuh says the same of all layouts', () => {
+  const program = buildHostProgram('layout-host.cpp');
+  try {
+    const questions = shapes.flatMap(({ tensor, bits, headDim, along, groupSize, hasZero }) => [
+      tensor === 'key' ? 0 : 1,
+      bits,
+      headDim,
+      along === 'tokens' ? 0 : 1,
+      groupSize,
+      hasZero ? 1 : 0,
+    ]);
+    const answers = program.run(Buffer.from(Uint32Array.from(questions).buffer));
+    let at = 0;
+    for (const shape of shapes) {
+      const table = Buffer.from(tableOf(shape).buffer);
+      const answer = answers.subarray(at, at + table.length);
+      at += table.length;
+      expect(Buffer.compare(answer, table), JSON.stringify(shape)).toBe(0);
+    }
+    expect(answers.length).toBe(at);
+  } finally {
+    program.remove();
+  }
+});
+
+test('codes and parameters have places of their own, inside the piece', () => {
+  for (const shape of shapes) {
+    const layout = pageLayout(shape);
+    const codes = new Uint8Array(layout.scaleByte * 8);
+    const [, , , ...places] = tableOf(shape);
+    const elements = PAGE_TOKENS * shape.headDim;
+    for (const bit of places.slice(0, elements)) codes.fill(1, bit, bit + shape.bits);
+    expect(codes.every((taken) => taken === 1)).toBe(true);
+    expect(codes.length).toBe(elements * shape.bits);
+    const entries = places.slice(elements).sort((a, b) => a - b);
+    expect(entries).toEqual(entries.map((_, i) => i));
+    const planes = shape.hasZero ? 2 : 1;
+    expect(layout.bytes).toBeGreaterThanOrEqual(layout.scaleByte + 2 * planes * entries.length);
+  }
+});
+
+describe('blocks and pieces', () => {
+  const some = allInstances().filter((_, i) => i % 7 === 0);
+
+  test.each(some.map((instance) => ({ name: nameOf(instance), instance })))(
+    '$name: there and back',
+    ({ instance }) => {
+      const plan = planOf(instance, 2);
+      const mover = pageMover(plan);
+      const noise = (i: number) => (i * 2654435761) >>> 13;
+      const block = Uint8Array.from({ length: plan.layout.pageBytes }, (_, i) => noise(i));
+      const pieces = [0, 1].map(() => new Uint8Array(mover.layout.bytes));
+      for (const [head, piece] of pieces.entries())
+        mover.toPiece(block, head, piece, 0, PAGE_TOKENS);
+      expect(pieces[0]).not.toEqual(pieces[1]);
+      const back = new Uint8Array(block.length);
+      for (const [head, piece] of pieces.entries())
+        mover.toBlock(piece, back, head, 0, PAGE_TOKENS);
+      expect(back).toEqual(block);
+    },
+  );
+
+  test('tokens outside the range stay as they are', () => {
+    const instance: Instance = {
+      tensor: 'value',
+      bits: 4,
+      along: 'channels',
+      groupSize: 32,
+      headDim: 64,
+      quantizing: { mode: 'asymmetric' },
+    };
+    const mover = pageMover(planOf(instance, 1));
+    const block = new Uint8Array(planOf(instance, 1).layout.pageBytes).fill(0xff);
+    const piece = new Uint8Array(mover.layout.bytes);
+    mover.toPiece(block, 0, piece, 40, 43);
+    const ones = piece.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
+    // Three tokens of 64 codes of 4 bits, and of two groups with scale and zero.
+    expect(ones).toBe(3 * (64 * 4 + 2 * 2 * 16));
+  });
+});
+
+test('what the layout does not hold is refused with a reason', () => {
+  const plan = planOf(allInstances()[0] as Instance, 1);
+  const three: PackedTensorPlan = { ...plan, scheme: { ...plan.scheme, bits: 3 } };
+  const short: PackedTensorPlan = { ...plan, layout: { ...plan.layout, blockTokens: 64 } };
+  for (const refused of [three, short]) {
+    expect(() => pageShapeOf(refused)).toThrow(LowbitKvError);
+    expect(() => pageShapeOf(refused)).toThrow(/no layout in fragment order/);
+  }
+});

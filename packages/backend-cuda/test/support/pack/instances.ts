@@ -1,0 +1,126 @@
+/**
+ * Plans that the pack kernel is built for in tests: numbers for C++, and the same plan from core's planner.
+ */
+import {
+  createPlan,
+  type LayerPlan,
+  type PackedTensorPlan,
+  type QuantizedTensorScheme,
+} from '@lowbit-kv/core';
+import { asymmetric, hybrid, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
+
+export type Quantizing =
+  | { readonly mode: 'asymmetric' }
+  | { readonly mode: 'symmetric'; readonly codes: 'signmag' | 'full' | 'fullSigned' }
+  | {
+      readonly mode: 'hybrid';
+      readonly codes: 'signmag' | 'full';
+      readonly asymmetricBits: number;
+      readonly tie: 'symmetric' | 'asymmetric';
+    };
+
+export interface Instance {
+  readonly tensor: 'key' | 'value';
+  readonly bits: 2 | 4 | 8;
+  readonly along: 'tokens' | 'channels';
+  readonly groupSize: number;
+  readonly headDim: number;
+  readonly quantizing: Quantizing;
+}
+
+const CODE_SETS = { signmag: 'SIGNMAG', full: 'FULL', fullSigned: 'FULL_SIGNED' } as const;
+
+export function nameOf({ tensor, bits, along, groupSize, headDim, quantizing }: Instance): string {
+  return [
+    `${tensor} ${bits} bit along ${along} g${groupSize} d${headDim}`,
+    ...Object.values(quantizing),
+  ].join(' ');
+}
+
+/** The line of `instances.inc`. */
+export function instanceLine(instance: Instance): string {
+  const { tensor, bits, along, groupSize, headDim, quantizing } = instance;
+  const codes = quantizing.mode === 'asymmetric' ? 'FULL' : CODE_SETS[quantizing.codes];
+  const [asymmetricBits, tie] =
+    quantizing.mode === 'hybrid'
+      ? [quantizing.asymmetricBits, quantizing.tie === 'asymmetric']
+      : [bits, false];
+  const words = [
+    tensor.toUpperCase(),
+    bits,
+    along.toUpperCase(),
+    groupSize,
+    headDim,
+    quantizing.mode.toUpperCase(),
+    codes,
+    asymmetricBits,
+    tie,
+  ];
+  return `INSTANCE(${words.join(', ')})\n`;
+}
+
+export function planOf(instance: Instance, heads: number): PackedTensorPlan {
+  const scheme = schemeOf(instance);
+  const plan = createPlan(
+    inlineScheme({ key: scheme, value: scheme }),
+    {
+      layers: 1,
+      queryHeads: heads,
+      kvHeads: heads,
+      keyHeadDim: instance.headDim,
+      valueHeadDim: instance.headDim,
+    },
+    { blockTokens: 128 },
+  );
+  return (plan.layers[0] as LayerPlan)[instance.tensor] as PackedTensorPlan;
+}
+
+function schemeOf({ bits, along, groupSize, quantizing }: Instance): QuantizedTensorScheme {
+  switch (quantizing.mode) {
+    case 'asymmetric':
+      return asymmetric(bits, along, groupSize);
+    case 'symmetric':
+      return symmetric(bits, quantizing.codes, along, groupSize);
+    case 'hybrid': {
+      const { codes, asymmetricBits, tie } = quantizing;
+      return hybrid(bits, codes, asymmetricBits, tie, along, groupSize);
+    }
+  }
+}
+
+const SHAPES = [
+  { headDim: 64, groupSize: 32 },
+  { headDim: 64, groupSize: 64 },
+  { headDim: 96, groupSize: 32 },
+  { headDim: 128, groupSize: 32 },
+  { headDim: 128, groupSize: 64 },
+  { headDim: 128, groupSize: 128 },
+  { headDim: 256, groupSize: 32 },
+  { headDim: 256, groupSize: 128 },
+] as const;
+
+/** Every layout with the asymmetric quantizer, the others in turn, so that each meets all bits, axes and head dims. */
+export function allInstances(): Instance[] {
+  const layouts = (['key', 'value'] as const).flatMap((tensor) =>
+    (['tokens', 'channels'] as const).flatMap((along) =>
+      ([2, 4, 8] as const).flatMap((bits) =>
+        SHAPES.map((shape) => ({ tensor, along, bits, ...shape })),
+      ),
+    ),
+  );
+  return layouts.flatMap((layout, i) => [
+    { ...layout, quantizing: { mode: 'asymmetric' } },
+    { ...layout, quantizing: quantizingOf(layout.bits, i) },
+  ]);
+}
+
+function quantizingOf(bits: 2 | 4 | 8, turn: number): Quantizing {
+  const all: readonly Quantizing[] = [
+    { mode: 'symmetric', codes: 'full' },
+    { mode: 'symmetric', codes: 'fullSigned' },
+    { mode: 'hybrid', codes: 'full', asymmetricBits: bits, tie: 'symmetric' },
+    { mode: 'symmetric', codes: 'signmag' },
+    { mode: 'hybrid', codes: 'signmag', asymmetricBits: bits - 1, tie: 'asymmetric' },
+  ];
+  return all[turn % all.length] as Quantizing;
+}
