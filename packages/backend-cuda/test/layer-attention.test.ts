@@ -15,7 +15,7 @@ import {
   type SetupOptions,
   setUp,
 } from './support/attend/attention-setup.js';
-import { type FakeLaunch, fakeAttention, fakePieceBytes } from './support/attend/fake-attention.js';
+import { type FakeLaunch, fakeAttention } from './support/attend/fake-attention.js';
 import { drawsOf, randomBatch } from './support/attend/random-views.js';
 import { asFloats, asWords, errorOf, type Opened, withFake } from './support/open-fake.js';
 
@@ -73,7 +73,8 @@ it.each(Array.from({ length: 24 }, (_, seed) => seed))('random batch %i', async 
         {
           grid: [list.items.length, KV_HEADS, 1],
           block: [32 * INSTANCE.warps, 1, 1],
-          sharedBytes: INSTANCE.warps * (2 * fakePieceBytes(HEAD_DIM) + 16),
+          // Keys and values of a page, 10 KiB each, and two barriers for every warp.
+          sharedBytes: 8 * (2 * 10_240 + 16),
           items: list.items.length,
         },
       ]);

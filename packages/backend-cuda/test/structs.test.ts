@@ -39,7 +39,7 @@ describe.skipIf(!existsSync(header))('kernels/job.cuh', () => {
   it.each(Object.entries(STRUCTS))('%s has these fields', (name, { fields }) => {
     const text = readFileSync(header, 'utf8').replaceAll(/\/\/.*$/gm, '');
     const body = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
-    const names = [...body.matchAll(/(\w+);/g)].map(([, field]) => field);
+    const names = [...body.matchAll(/(\w+)(?:\[\d+\])?;/g)].map(([, field]) => field);
     expect(names).toEqual(Object.keys(fields));
   });
 

@@ -1,5 +1,5 @@
 /**
- * Structs of kernels/decode.cuh, as bytes. A test compiles that header and compares.
+ * Structs of kernels/job.cuh, as bytes. A test compiles that header and compares.
  */
 
 /** Offsets of fields, in bytes. */
@@ -20,18 +20,20 @@ export const REST_ENTRY = {
   fields: { key: 0, value: 4, position: 8, unused: 12 },
 } as const satisfies Struct;
 
-/** What one CTA of every kv head meets. */
+/** What one CTA of every kv head meets. Of its rests those come first that a tensor has on a packed page. */
 export const ITEM = {
-  bytes: 32,
+  bytes: 48,
   fields: {
     sequence: 0,
     firstPage: 4,
     pages: 8,
     firstRest: 12,
     rests: 16,
-    split: 20,
-    splits: 24,
-    position: 28,
+    packedRests: 20,
+    split: 24,
+    splits: 28,
+    position: 32,
+    unused: 36,
   },
 } as const satisfies Struct;
 

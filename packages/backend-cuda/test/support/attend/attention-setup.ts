@@ -5,23 +5,28 @@ import {
   type AttendSequence,
   createPlan,
   decodeF16,
+  decodeTokens,
+  encodeTokens,
   f32ToF16,
   type LayerGeometry,
+  type PackedTensorPlan,
   type Plan,
+  WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
 import { AttentionScratch } from '../../../src/attend/attention-scratch.js';
 import { type AttentionBuffers, LayerAttention } from '../../../src/attend/layer-attention.js';
 import { StepTables } from '../../../src/attend/step-tables.js';
+import { PAGE_TOKENS } from '../../../src/attend/structs.js';
 import { slotsOf } from '../../../src/attend/work-list.js';
 import { chooseInstance } from '../../../src/choose-instance.js';
 import { DeviceMemory } from '../../../src/driver/device-memory.js';
 import { UploadRing } from '../../../src/driver/upload-ring.js';
 import { INSTANCES } from '../../../src/instances.js';
 import { StoreMemory } from '../../../src/memory/store-memory.js';
+import { pageMover } from '../../../src/pages/page-layout.js';
 import type { Opened } from '../open-fake.js';
-import { fakePieceBytes } from './fake-attention.js';
-import { type Draw, visibleTokens } from './random-views.js';
+import { type Draw, drawsOf, visibleTokens } from './random-views.js';
 
 export const HEAD_DIM = 128;
 export const KV_HEADS = 2;
@@ -29,11 +34,7 @@ export const GROUP = 2;
 const QUERY_HEADS = KV_HEADS * GROUP;
 const PAGES = { packed: 40, window: 40, statistics: 0 };
 const INPUT_ROWS = 400;
-/** With fewer warps: pages of the fake are larger. */
-export const INSTANCE = {
-  ...INSTANCES.find(({ name }) => name === 'attend_k4t32z_v4c32z_d128_q2')!,
-  warps: 2,
-};
+export const INSTANCE = INSTANCES.find(({ name }) => name === 'attend_k4t32z_v4c32z_d128_q2')!;
 
 export interface SetupOptions {
   readonly capacity: number;
@@ -66,29 +67,69 @@ const VALUES = Uint16Array.from({ length: 501 }, (_, i) => f32ToF16((i - 250) / 
 
 const bytesOf = (array: Uint16Array) => new Uint8Array(array.buffer);
 
+interface SamplePage {
+  /** Of all heads, one after another. */
+  readonly pieces: Uint8Array;
+  /** As the reference decodes the canonical block: [head][slot][channel]. */
+  readonly values: Float32Array;
+}
+
+/** A few packed pages, made once: encoding takes its time. */
+const SAMPLES = { key: samplesOf('key'), value: samplesOf('value') };
+
+function samplesOf(tensor: 'key' | 'value'): readonly SamplePage[] {
+  const plan = planOf({}).layers[0]![tensor] as PackedTensorPlan;
+  const draw = drawsOf(tensor === 'key' ? 1 : 2);
+  const mover = pageMover(plan);
+  return Array.from({ length: 7 }, () => {
+    const tokens = Uint16Array.from(
+      { length: PAGE_TOKENS * KV_HEADS * HEAD_DIM },
+      () => VALUES[draw(VALUES.length)]!,
+    );
+    const block = new Uint8Array(plan.layout.pageBytes);
+    encodeTokens(plan, tokens, PAGE_TOKENS, null, block, 0);
+    const pieces = new Uint8Array(KV_HEADS * mover.layout.bytes);
+    const values = new Float32Array(KV_HEADS * PAGE_TOKENS * HEAD_DIM);
+    for (let head = 0; head < KV_HEADS; head++) {
+      const first = head * mover.layout.bytes;
+      mover.toPiece(
+        block,
+        head,
+        pieces.subarray(first, first + mover.layout.bytes),
+        0,
+        PAGE_TOKENS,
+      );
+      decodeTokens(plan, block, head, 0, PAGE_TOKENS, values, head * PAGE_TOKENS * HEAD_DIM);
+    }
+    return { pieces, values };
+  });
+}
+
 export function setUp({ context, stream, module }: Opened, draw: Draw, options: SetupOptions) {
   const plan = planOf(options);
   const layer = plan.layers[0]!;
   const choice = chooseInstance(layer);
-  if (choice.instance?.name !== INSTANCE.name) throw new Error('the plan takes another kernel');
+  if (choice.instance !== INSTANCE) throw new Error('the plan takes another kernel');
   const base = Uint16Array.from({ length: 65_521 }, () => VALUES[draw(VALUES.length)]!);
   const halves = (count: number) => {
     const first = draw(base.length);
     return Uint16Array.from({ length: count }, (_, i) => base[(first + i) % base.length]!);
   };
 
-  const memory = StoreMemory.allocate(stream, plan, [PAGES, PAGES], () => fakePieceBytes(HEAD_DIM));
+  const memory = StoreMemory.allocate(stream, plan, [PAGES, PAGES]);
   // Zeros come in stream order; uploads do not wait for them.
   stream.synchronize();
   const pages = { key: poolOf('key'), value: poolOf('value') };
   function poolOf(tensor: 'key' | 'value') {
     const own = memory.layers[0]![tensor];
-    const upload = (kind: 'packed' | 'window') => {
-      const rows = Array.from({ length: PAGES[kind] }, () => halves(own.sizeOf(kind) / 2));
-      for (const [page, data] of rows.entries()) own.page(kind, page).upload(bytesOf(data));
-      return rows;
-    };
-    return { packed: upload('packed'), window: upload('window') };
+    const packed = Array.from({ length: PAGES.packed }, () => {
+      const samples = SAMPLES[tensor];
+      return samples[draw(samples.length)]!;
+    });
+    const window = Array.from({ length: PAGES.window }, () => halves(own.sizeOf('window') / 2));
+    for (const [page, { pieces }] of packed.entries()) own.page('packed', page).upload(pieces);
+    for (const [page, data] of window.entries()) own.page('window', page).upload(bytesOf(data));
+    return { packed, window };
   }
   const device = (data: Uint16Array) => {
     const range = DeviceMemory.allocate(context, Math.max(2, data.byteLength)).all;
@@ -129,14 +170,14 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
 
   /** Row of a head by its place in words: `packed 3 17`. */
   const rowAt = (tensor: 'key' | 'value', place: string, head: number) => {
-    const [source, page, slot] = place.split(' ') as [
-      'packed' | 'window' | 'input',
-      string,
-      string,
-    ];
-    const tokens = source === 'packed' ? 128 : 32;
-    const data = source === 'input' ? input[tensor] : pages[tensor][source][Number(page)]!;
-    const row = source === 'input' ? Number(slot) * KV_HEADS + head : head * tokens + Number(slot);
+    const [source, ...numbers] = place.split(' ');
+    const [page, slot] = numbers.map(Number) as [number, number];
+    if (source === 'packed') {
+      const row = head * PAGE_TOKENS + slot;
+      return pages[tensor].packed[page]!.values.subarray(row * HEAD_DIM, (row + 1) * HEAD_DIM);
+    }
+    const data = source === 'input' ? input[tensor] : pages[tensor].window[page]!;
+    const row = source === 'input' ? slot * KV_HEADS + head : head * WINDOW_PAGE_TOKENS + slot;
     return decodeF16(data.subarray(row * HEAD_DIM, (row + 1) * HEAD_DIM));
   };
   const { geometry } = layer;

@@ -1,8 +1,7 @@
 /**
  * An attention kernel for the fake driver: reads its job, tables and pages as kernels/decode.cuh does, and computes in float64.
- * Its pieces hold f16 rows, [slot][channel], instead of codes.
  */
-import { decodeF16 } from '@lowbit-kv/core';
+import { decodeF16, f16ToF32 } from '@lowbit-kv/core';
 import {
   DECODE_JOB,
   ITEM,
@@ -11,10 +10,8 @@ import {
   REST_ENTRY,
 } from '../../../src/attend/structs.js';
 import type { KernelInstance } from '../../../src/instances.js';
+import { type PageLayout, pageLayout } from '../../../src/pages/page-layout.js';
 import type { DeviceAccess, FakeKernel, KernelCall } from '../fake/kernels.js';
-
-/** Bytes of a piece of such pages. */
-export const fakePieceBytes = (headDim: number) => 2 * PAGE_TOKENS * headDim;
 
 /** Blocks of a launch, as they were launched. */
 export interface FakeLaunch {
@@ -24,15 +21,12 @@ export interface FakeLaunch {
   readonly items: number;
 }
 
-export function fakeAttention(
-  instance: Pick<KernelInstance, 'name' | 'headDim' | 'queryHeads'>,
-  launches: FakeLaunch[] = [],
-): FakeKernel {
+export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] = []): FakeKernel {
   return {
     name: instance.name,
     parameters: [{ bytes: DECODE_JOB.bytes }],
     run(call) {
-      const job = new Job(call, instance.headDim, instance.queryHeads);
+      const job = new Job(call, instance);
       const { grid, block, sharedBytes } = call;
       launches.push({ grid, block, sharedBytes, items: job.items });
       // Later blocks first: the order is nobody's to count on.
@@ -54,12 +48,18 @@ class Job {
   readonly #view: DataView;
   readonly #headDim: number;
   readonly #group: number;
+  readonly #layouts: Readonly<Record<'key' | 'value', PageLayout>>;
 
-  constructor({ parameters, memory }: KernelCall, headDim: number, group: number) {
+  constructor({ parameters, memory }: KernelCall, instance: KernelInstance) {
+    const { headDim, queryHeads, key, value } = instance;
     this.#memory = memory;
     this.#view = parameters.bytes(0);
     this.#headDim = headDim;
-    this.#group = group;
+    this.#group = queryHeads;
+    this.#layouts = {
+      key: pageLayout({ tensor: 'key', headDim, ...key }),
+      value: pageLayout({ tensor: 'value', headDim, ...value }),
+    };
     this.items = memory.at(Int32Array, this.#pointer('items'), 1)[0]!;
   }
 
@@ -89,16 +89,21 @@ class Job {
   #row(tensor: 'key' | 'value', source: number, row: number, head: number): Float32Array {
     const heads = this.#integer('kvHeads');
     if (source === 2) return this.#halves(this.#pointer(`${tensor}Input`), row * heads + head);
-    const tokens = source === 0 ? PAGE_TOKENS : this.#integer('windowTokens');
-    const page = Math.floor(row / tokens);
-    const base = this.#pointer(source === 0 ? `${tensor}s` : `${tensor}Windows`);
-    return this.#halves(base, (page * heads + head) * tokens + (row % tokens));
+    if (source === 1) {
+      const tokens = this.#integer('windowTokens');
+      const first = (Math.floor(row / tokens) * heads + head) * tokens;
+      return this.#halves(this.#pointer(`${tensor}Windows`), first + (row % tokens));
+    }
+    const layout = this.#layouts[tensor];
+    const piece = Math.floor(row / PAGE_TOKENS) * heads + head;
+    const pointer = this.#pointer(`${tensor}s`) + BigInt(piece * layout.bytes);
+    return slotOf(this.#memory.at(Uint8Array, pointer, layout.bytes), layout, row % PAGE_TOKENS);
   }
 
   *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array]> {
-    const [, firstPage, pages, firstRest, rests] = item as unknown as number[];
-    for (let page = 0; page < pages!; page++) {
-      const entry = this.#struct('pageTable', firstPage! + page, PAGE_ENTRY.bytes);
+    const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    for (let page = 0; page < field('pages'); page++) {
+      const entry = this.#struct('pageTable', field('firstPage') + page, PAGE_ENTRY.bytes);
       const [key, value, , slots] = entry as unknown as number[];
       for (let i = 0; i < slots! >>> 16; i++) {
         const slot = (slots! & 0xffff) + i;
@@ -108,8 +113,8 @@ class Job {
         ];
       }
     }
-    for (let rest = 0; rest < rests!; rest++) {
-      const entry = this.#struct('restTable', firstRest! + rest, REST_ENTRY.bytes);
+    for (let rest = 0; rest < field('rests'); rest++) {
+      const entry = this.#struct('restTable', field('firstRest') + rest, REST_ENTRY.bytes);
       const [key, value] = entry as unknown as number[];
       yield [
         this.#row('key', key! >>> 30, key! & 0x3fffffff, head),
@@ -121,9 +126,10 @@ class Job {
   runBlock(block: number, head: number): void {
     const item = this.#struct('itemTable', block, ITEM.bytes);
     if (block >= this.items) return;
-    const [sequence, , , , , split, splits] = item as unknown as number[];
+    const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    const [sequence, split, splits] = [field('sequence'), field('split'), field('splits')];
     const heads = this.#integer('kvHeads');
-    const row = sequence! * heads + head;
+    const row = sequence * heads + head;
     const seen = Array.from({ length: this.#group }, (_, query) =>
       this.#meet(item, head, this.#halves(this.#pointer('queries'), row * this.#group + query)),
     );
@@ -143,7 +149,7 @@ class Job {
     arrivals[0]! += 1;
     if (arrivals[0] !== splits) return;
     arrivals[0] = 0;
-    const all = Array.from({ length: splits! }, (_, i) => this.#take(partials(block - split! + i)));
+    const all = Array.from({ length: splits }, (_, i) => this.#take(partials(block - split + i)));
     this.#write(
       row,
       seen.map((_, query) => joined(all.map((one) => one[query]!))),
@@ -195,6 +201,19 @@ class Job {
         sum > 0 ? (largest + Math.log2(sum)) * Math.LN2 : Number.NEGATIVE_INFINITY;
     }
   }
+}
+
+/** Decodes a token of a piece. */
+function slotOf(piece: Uint8Array, layout: PageLayout, slot: number): Float32Array {
+  const { bits, headDim, along, groupSize } = layout.shape;
+  const half = (byte: number) => f16ToF32(piece[byte]! | (piece[byte + 1]! << 8));
+  return Float32Array.from({ length: headDim }, (_, channel) => {
+    const [own, other] = along === 'tokens' ? [slot, channel] : [channel, slot];
+    const place = 2 * layout.parameterPlace(Math.floor(own / groupSize), other);
+    const bit = layout.codeBit(slot, channel);
+    const code = (piece[bit >> 3]! >> (bit & 7)) & (2 ** bits - 1);
+    return half(layout.scaleByte + place) * code + half(layout.zeroByte + place);
+  });
 }
 
 /** Logits are to base 2. */
