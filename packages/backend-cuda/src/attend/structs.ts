@@ -20,7 +20,7 @@ export const REST_ENTRY = {
   fields: { key: 0, value: 4, position: 8, unused: 12 },
 } as const satisfies Struct;
 
-/** What one CTA of every kv head meets. Of its rests those come first that a tensor has on a packed page. */
+/** What one CTA of every kv head meets. */
 export const ITEM = {
   bytes: 48,
   fields: {

@@ -22,19 +22,10 @@ export class WordTable {
 
   /** Adds a struct and gives the index of its first word. */
   add(): number {
-    return this.#grow(this.structWords);
-  }
-
-  append(other: WordTable): void {
-    const first = this.#grow(other.#used);
-    this.#words.set(other.#words.subarray(0, other.#used), first);
-  }
-
-  #grow(words: number): number {
     const first = this.#used;
-    this.#used += words;
+    this.#used += this.structWords;
     if (this.#used > this.#words.length) {
-      const larger = new Uint32Array(2 * this.#used);
+      const larger = new Uint32Array(2 * this.#words.length);
       larger.set(this.#words);
       this.#words = larger;
     }

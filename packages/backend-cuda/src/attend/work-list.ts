@@ -1,6 +1,6 @@
 /**
  * What a launch of attention meets: pages, tokens outside of pages, and items, each a share of one query token's pages and
- * tokens. Tables are as kernels/job.cuh declares them.
+ * tokens. Tables are as kernels/decode.cuh reads them.
  *
  * Every query token is a row, with tables of its own: what it does not see is in none of them, so kernels mask nothing.
  */
@@ -42,8 +42,6 @@ export class WorkList {
   readonly rests = new WordTable(REST_ENTRY.bytes);
   readonly items = new WordTable(ITEM.bytes);
   readonly options: WorkListOptions;
-  /** Tokens of a row that both tensors hold in f16: they come after the others. */
-  readonly #plain = new WordTable(REST_ENTRY.bytes);
   #version = 0;
   #queries = 0;
   #needsInput = false;
@@ -88,32 +86,40 @@ export class WorkList {
     this.rests.clear();
     this.items.clear();
     this.#needsInput = false;
-    const places = rows.map((row) => this.#placeRow(row, slidingWindow));
-    const costs = Int32Array.from(places, costOf);
+    const places: Place[] = [];
+    const costs = new Int32Array(rows.length);
+    for (const [index, { sequence, position }] of rows.entries()) {
+      const firstPage = this.pages.length;
+      const firstRest = this.rests.length;
+      const ranges = visibleRanges(position, slidingWindow);
+      this.#place(sequence, ranges, true);
+      const packedRests = this.rests.length - firstRest;
+      this.#place(sequence, ranges, false);
+      const pages = this.pages.length - firstPage;
+      const rests = this.rests.length - firstRest;
+      places.push({ firstPage, pages, firstRest, rests, packedRests });
+      costs[index] = PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS);
+    }
     const { counts, order } = balance(costs, slots, capacity);
-    for (const index of order) this.#addItems(places[index] as Place, counts[index] as number);
+    for (const index of order) {
+      const row = rows[index] as Row;
+      this.#addItems(row, places[index] as Place, counts[index] as number);
+    }
     this.#known = [...sequences];
     this.#queries = rows.reduce((most, { row }) => Math.max(most, row + 1), 0);
     this.#version++;
   }
 
-  #placeRow(row: Row, window: LayerGeometry['slidingWindow']): Place {
-    const firstPage = this.pages.length;
-    const firstRest = this.rests.length;
-    this.#plain.clear();
-    const ranges = visibleRanges(row.position, window);
-    const { key, value } = row.sequence;
+  /** Runs that a tensor has on packed pages, or the others. */
+  #place({ key, value }: AttendSequence, ranges: readonly Range[], isPacked: boolean): void {
     visitCommonRuns(key.spans, value.spans, (position, count, keys, values) => {
+      if ((keys.source === 'packed' || values.source === 'packed') !== isPacked) return;
       for (const [from, to] of ranges) {
         const first = Math.max(position, from);
         const end = Math.min(position + count, to);
         if (first < end) this.#addRun(first, end - first, keys, values);
       }
     });
-    const packedRests = this.rests.length - firstRest;
-    this.rests.append(this.#plain);
-    const pages = this.pages.length - firstPage;
-    return { row, firstPage, pages, firstRest, packedRests, rests: this.rests.length - firstRest };
   }
 
   #addRun(position: number, count: number, key: Span, value: Span): void {
@@ -131,11 +137,9 @@ export class WorkList {
     if (key.source === 'input' || value.source === 'input') this.#needsInput = true;
     const keyRow = rowOf(key, keySlot);
     const valueRow = rowOf(value, valueSlot);
-    const isPlain = key.source !== 'packed' && value.source !== 'packed';
-    const table = isPlain ? this.#plain : this.rests;
     for (let token = 0; token < count; token++) {
-      const at = table.add();
-      const { words } = table;
+      const at = this.rests.add();
+      const { words } = this.rests;
       words[at] = keyRow + token;
       words[at + 1] = valueRow + token;
       words[at + 2] = position + token;
@@ -144,10 +148,10 @@ export class WorkList {
   }
 
   /** Cuts the pages of a row, then its other tokens, in `count` shares of equal cost, to whole pages and runs of 16 tokens. */
-  #addItems(place: Place, count: number): void {
-    const { row, firstPage, firstRest, packedRests, rests } = place;
-    const pageCost = PAGE_COST * place.pages;
-    const cost = costOf(place);
+  #addItems({ row, position }: Row, place: Place, count: number): void {
+    const { firstPage, pages, firstRest, rests, packedRests } = place;
+    const pageCost = PAGE_COST * pages;
+    const cost = pageCost + Math.ceil(rests / REST_COST_TOKENS);
     let page = 0;
     let rest = 0;
     for (let split = 0; split < count; split++) {
@@ -156,34 +160,29 @@ export class WorkList {
       const restEnd = Math.min(rests, Math.max(0, end - pageCost) * REST_COST_TOKENS);
       const at = this.items.add();
       const { words } = this.items;
-      words[at] = row.row;
+      words[at] = row;
       words[at + 1] = firstPage + page;
       words[at + 2] = pageEnd - page;
       words[at + 3] = firstRest + rest;
       words[at + 4] = restEnd - rest;
-      words[at + 5] = Math.max(0, Math.min(packedRests, restEnd) - rest);
+      words[at + 5] = Math.min(Math.max(packedRests - rest, 0), restEnd - rest);
       words[at + 6] = split;
       words[at + 7] = count;
-      words[at + 8] = row.position;
+      words[at + 8] = position;
+      words.fill(0, at + 9, at + 12);
       page = pageEnd;
       rest = restEnd;
     }
   }
 }
 
-/** What a row meets: its part of the tables. */
+/** Where the tokens of a row are in the tables: those of `rests` that a tensor has on packed pages come first. */
 interface Place {
-  readonly row: Row;
   readonly firstPage: number;
   readonly pages: number;
   readonly firstRest: number;
-  /** Of the rests: those that come first, with a tensor on a packed page. */
-  readonly packedRests: number;
   readonly rests: number;
-}
-
-function costOf({ pages, rests }: Place): number {
-  return PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS);
+  readonly packedRests: number;
 }
 
 /** A query token. */

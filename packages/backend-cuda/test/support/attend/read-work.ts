@@ -38,7 +38,7 @@ export function itemCost({ pages, rests }: Item): number {
   return 8 * pages + Math.ceil(rests / 16);
 }
 
-/** Tokens of an item; throws where one comes twice. */
+/** Tokens of an item; throws where one comes twice, or where those on packed pages are not the first of the rest. */
 export function tokensOf(
   { pages, rests }: ReturnType<typeof readWork>,
   item: Item,
@@ -56,8 +56,13 @@ export function tokensOf(
     for (let i = 0; i < slots >>> 16; i++)
       add(position + i, `packed ${key} ${first + i}, packed ${value} ${first + i}`);
   }
-  for (const { key, value, position } of rests.slice(item.firstRest, item.firstRest + item.rests))
-    add(position, `${restPlace(key)}, ${restPlace(value)}`);
+  const others = rests.slice(item.firstRest, item.firstRest + item.rests);
+  for (const [index, { key, value, position }] of others.entries()) {
+    const place = `${restPlace(key)}, ${restPlace(value)}`;
+    if (place.includes('packed') !== index < item.packedRests)
+      throw new Error(`rest ${index} of ${item.packedRests} packed ones lies at ${place}`);
+    add(position, place);
+  }
   return into;
 }
 

@@ -1,0 +1,344 @@
+// Decode on the card of this machine: worst relative error of any query head against float64 over the decoded codes, and
+// times of whole pages at shuffled places in CUDA graphs.
+//
+//   nvcc -std=c++20 -O3 -arch=native -o check-decode decode.cu && ./check-decode [--no-times]
+//
+// Exits with 1 when an error is above its limit.
+#include "../decode.cuh"
+#include "host.cuh"
+
+#include <cmath>
+#include <numeric>
+
+using namespace lowbit;
+
+constexpr int KV_HEADS = 2;
+constexpr int SPARE_ITEMS = 2;
+constexpr int WINDOW_TOKENS = 32;
+constexpr int WINDOW_PAGES = 8;
+constexpr int INPUT_ROWS = 40;
+constexpr int REST_TOKENS = 77;
+constexpr int PACKED_RESTS = 40;
+constexpr float LOG2E = 1.4426950408889634f;
+constexpr float LIMIT = 1e-3f;
+
+enum class Data { NORMAL, SINKS };
+
+/// A piece of random codes, and what they decode to.
+template <PageLayout L>
+void fillPiece(uint8_t* piece, float* decoded) {
+  std::memset(piece, 0, L.bytes());
+  const int others = L.along == Along::TOKENS ? L.headDim : PAGE_TOKENS;
+  std::vector<float> scales(L.entries()), zeros(L.entries());
+  for (int group = 0; group < L.groups(); group++) {
+    for (int other = 0; other < others; other++) {
+      const int entry = L.parameterPlace(group, other);
+      const bool isLoud = L.tensor == Tensor::KEY && L.along == Along::TOKENS && (other == 3 || other == 45);
+      const float range = (0.5f + uniform()) * 3.0f * (isLoud ? 4.0f : 1.0f);
+      const uint16_t scale = bitsOf(range / ((1 << L.bits) - 1));
+      const uint16_t zero = bitsOf(-0.5f * range * (0.8f + 0.4f * uniform()));
+      std::memcpy(piece + L.scaleByte() + 2 * entry, &scale, 2);
+      scales[entry] = valueOf(scale);
+      zeros[entry] = L.hasZero ? valueOf(zero) : -scales[entry] * (1 << (L.bits - 1));
+      if (L.hasZero) std::memcpy(piece + L.zeroByte() + 2 * entry, &zero, 2);
+    }
+  }
+  for (int token = 0; token < PAGE_TOKENS; token++) {
+    for (int channel = 0; channel < L.headDim; channel++) {
+      const unsigned code = below(1u << L.bits);
+      const int bit = L.codeBit(token, channel);
+      piece[bit / 8] |= code << (bit % 8);
+      const bool alongTokens = L.along == Along::TOKENS;
+      const int entry = L.parameterPlace((alongTokens ? token : channel) / L.groupSize, alongTokens ? channel : token);
+      if (decoded != nullptr) decoded[token * L.headDim + channel] = code * scales[entry] + zeros[entry];
+    }
+  }
+}
+
+/// Pages and windows of one tensor, on both sides.
+template <PageLayout L>
+struct Pool {
+  std::vector<uint8_t> pieces;
+  std::vector<float> decoded;
+  std::vector<__half> windows = std::vector<__half>(size_t{WINDOW_PAGES} * KV_HEADS * WINDOW_TOKENS * L.headDim);
+  std::vector<__half> input = std::vector<__half>(size_t{INPUT_ROWS} * KV_HEADS * L.headDim);
+
+  explicit Pool(int pages) : pieces(size_t(pages) * KV_HEADS * L.bytes()), decoded(size_t(pages) * KV_HEADS * PAGE_TOKENS * L.headDim) {
+    for (int i = 0; i < pages * KV_HEADS; i++)
+      fillPiece<L>(&pieces[size_t(i) * L.bytes()], &decoded[size_t(i) * PAGE_TOKENS * L.headDim]);
+    for (auto* rows : {&windows, &input})
+      for (__half& value : *rows) value = __float2half_rn(normal());
+  }
+
+  float at(unsigned place, int head, int channel) const {
+    const size_t row = place & 0x3fffffffu;
+    if (place >> 30 == 0) return decoded[((row / PAGE_TOKENS * KV_HEADS + head) * PAGE_TOKENS + row % PAGE_TOKENS) * L.headDim + channel];
+    const size_t first = place >> 30 == 1 ? (row / WINDOW_TOKENS * KV_HEADS + head) * WINDOW_TOKENS + row % WINDOW_TOKENS : row * KV_HEADS + head;
+    return __half2float((place >> 30 == 1 ? windows : input)[first * L.headDim + channel]);
+  }
+};
+
+struct Token {
+  unsigned key, value;
+  int position;
+};
+
+template <PageLayout K, PageLayout V, int GROUP, int WARPS, void (*KERNEL)(const DecodeJob)>
+struct Runner {
+  using D = Decode<K, V, GROUP, WARPS>;
+
+  static void launch(const DecodeJob& job, int items, cudaStream_t stream = nullptr) {
+    KERNEL<<<dim3(items, job.kvHeads), LANES * WARPS, D::SHARED_BYTES, stream>>>(job);
+  }
+
+  /// Three sequences whose pages are in part filled, with tokens on no page behind them.
+  static bool check(const char* name, Data data) {
+    // More than 32 pages a warp, which is how many entries one holds.
+    const std::vector<int> pageCounts = {8, 1, 400};
+    const int total = std::accumulate(pageCounts.begin(), pageCounts.end(), 0);
+    const int batch = static_cast<int>(pageCounts.size());
+    const Pool<K> keys(total);
+    const Pool<V> values(total);
+    std::vector<int> keyIds(total), valueIds(total);
+    for (auto* ids : {&keyIds, &valueIds}) {
+      std::iota(ids->begin(), ids->end(), 0);
+      std::shuffle(ids->begin(), ids->end(), generator());
+    }
+    std::vector<PageEntry> pages;
+    std::vector<RestEntry> rests;
+    std::vector<std::vector<Token>> tokens(batch);
+    std::vector<int> firstPages, firstRests;
+    for (int b = 0; b < batch; b++) {
+      firstPages.push_back(static_cast<int>(pages.size()));
+      firstRests.push_back(static_cast<int>(rests.size()));
+      int position = 5;
+      for (int p = 0; p < pageCounts[b]; p++) {
+        const int key = keyIds[pages.size()], value = valueIds[pages.size()];
+        const int first = p % 3 == 1 ? static_cast<int>(below(PAGE_TOKENS)) : 0;
+        const int count = p % 3 == 0 ? PAGE_TOKENS : 1 + static_cast<int>(below(PAGE_TOKENS - first));
+        pages.push_back({key, value, position, first | count << 16});
+        for (int i = 0; i < count; i++)
+          tokens[b].push_back({unsigned(key * PAGE_TOKENS + first + i), unsigned(value * PAGE_TOKENS + first + i), position++});
+        position += static_cast<int>(below(3));
+      }
+      for (int i = 0; i < REST_TOKENS; i++) {
+        // Those with a packed side come first.
+        const unsigned packed = below(PAGE_TOKENS * total), window = 1u << 30 | below(WINDOW_PAGES * WINDOW_TOKENS), input = 2u << 30 | below(INPUT_ROWS);
+        const unsigned places[4][2] = {{window, packed}, {packed, input}, {window, window}, {input, input}};
+        const unsigned* place = places[i % 2 + (i < PACKED_RESTS ? 0 : 2)];
+        rests.push_back({place[0], place[1], position, 0});
+        tokens[b].push_back({place[0], place[1], position++});
+      }
+    }
+    std::vector<__half> queries(size_t(batch) * KV_HEADS * GROUP * K.headDim);
+    for (__half& value : queries) value = __float2half_rn(normal());
+    if (data == Data::SINKS) pointAtFirstToken(queries, keys, tokens);
+
+    DecodeJob job{};
+    job.keys = upload(keys.pieces), job.values = upload(values.pieces);
+    job.keyWindows = upload(keys.windows), job.valueWindows = upload(values.windows);
+    job.keyInput = upload(keys.input), job.valueInput = upload(values.input);
+    job.pageTable = upload(pages), job.restTable = upload(rests), job.queries = upload(queries);
+    job.kvHeads = KV_HEADS, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
+    const int rows = batch * KV_HEADS * GROUP;
+    job.output = allocate<float>(size_t(rows) * V.headDim), job.logSumExp = allocate<float>(rows);
+    job.arrivals = allocate<unsigned>(batch * KV_HEADS);
+
+    // Plain logits of every query row.
+    std::vector<std::vector<double>> plain(rows);
+    for (int row = 0; row < rows; row++) {
+      const int head = row / GROUP % KV_HEADS;
+      for (const Token& token : tokens[row / (KV_HEADS * GROUP)]) {
+        double logit = 0;
+        for (int c = 0; c < K.headDim; c++)
+          logit += double(__half2float(queries[size_t(row) * K.headDim + c])) * keys.at(token.key, head, c);
+        plain[row].push_back(logit / std::sqrt(double(K.headDim)));
+      }
+    }
+
+    struct Variant {
+      int splits;
+      float softCap;
+      int slidingWindow;
+    };
+    double worst = 0, worstSum = 0, heaviest = 0;
+    for (const Variant variant : {Variant{1, 0, 0}, {2, 0, 0}, {7, 0, 0}, {3, 20, 0}, {2, 0, 100}, {2, 0, 2000}}) {
+      std::vector<Item> items;
+      for (int b = 0; b < batch; b++)
+        for (int s = 0; s < variant.splits; s++) {
+          const auto part = [&](int count) { return count * s / variant.splits; };
+          const auto length = [&](int count) { return count * (s + 1) / variant.splits - part(count); };
+          items.push_back({b, firstPages[b] + part(pageCounts[b]), length(pageCounts[b]), firstRests[b] + part(REST_TOKENS), length(REST_TOKENS),
+                           std::clamp(PACKED_RESTS - part(REST_TOKENS), 0, length(REST_TOKENS)), s, variant.splits, tokens[b].back().position});
+        }
+      const int grid = static_cast<int>(items.size()) + SPARE_ITEMS;
+      job.items = upload(std::vector<int>{static_cast<int>(items.size())});
+      items.resize(grid);
+      job.itemTable = upload(items), job.partials = allocate<float>(size_t(grid) * KV_HEADS * D::PARTIAL);
+      job.softCap = variant.softCap * LOG2E, job.slidingWindow = variant.slidingWindow;
+      CHECK(cudaMemset(job.output, 0xff, size_t(rows) * V.headDim * 4));
+      CHECK(cudaMemset(job.logSumExp, 0xff, rows * 4));
+      launch(job, grid);
+      CHECK(cudaDeviceSynchronize());
+      const auto output = download(job.output, size_t(rows) * V.headDim);
+      const auto sums = download(job.logSumExp, rows);
+      for (int row = 0; row < rows; row++) {
+        const int b = row / (KV_HEADS * GROUP), head = row / GROUP % KV_HEADS;
+        std::vector<double> weights, expected(V.headDim, 0.0);
+        double largest = -INFINITY, sum = 0, error = 0, size = 0;
+        for (size_t i = 0; i < tokens[b].size(); i++) {
+          double logit = plain[row][i];
+          if (variant.softCap > 0) logit = variant.softCap * std::tanh(logit / variant.softCap);
+          if (variant.slidingWindow > 0 && tokens[b][i].position <= tokens[b].back().position - variant.slidingWindow) logit = -INFINITY;
+          weights.push_back(logit);
+          largest = std::max(largest, logit);
+        }
+        for (double& weight : weights) sum += weight = std::exp(weight - largest);
+        for (size_t i = 0; i < weights.size(); i++) {
+          heaviest = std::max(heaviest, weights[i] / sum);
+          if (weights[i] > 0)
+            for (int c = 0; c < V.headDim; c++) expected[c] += weights[i] / sum * values.at(tokens[b][i].value, head, c);
+        }
+        for (int c = 0; c < V.headDim; c++) {
+          const double difference = output[size_t(row) * V.headDim + c] - expected[c];
+          error += difference * difference, size += expected[c] * expected[c];
+        }
+        // NaN is the worst of all.
+        const double relative = std::sqrt(error / size), sumError = std::fabs(sums[row] - (largest + std::log(sum)));
+        worst = relative <= 1e30 ? std::max(worst, relative) : INFINITY;
+        worstSum = sumError <= 1e30 ? std::max(worstSum, sumError) : INFINITY;
+      }
+    }
+    const bool isRight = worst <= LIMIT && worstSum <= LIMIT;
+    std::printf("%-22s %-6s error %.1e, log-sum-exp %.1e, largest weight %.2f%s\n", name, data == Data::SINKS ? "sinks" : "normal", worst, worstSum,
+                heaviest, isRight ? "" : "  ABOVE THE LIMIT");
+    return isRight;
+  }
+
+  /// Queries along the key of the first token, which then takes most of the attention.
+  static void pointAtFirstToken(std::vector<__half>& queries, const Pool<K>& keys, const std::vector<std::vector<Token>>& tokens) {
+    for (size_t i = 0; i < queries.size(); i++) {
+      const size_t row = i / K.headDim, b = row / (KV_HEADS * GROUP), head = row / GROUP % KV_HEADS;
+      const float key = keys.at(tokens[b][0].key, static_cast<int>(head), static_cast<int>(i % K.headDim));
+      queries[i] = __float2half_rn(0.7f * normal() + 0.7f * std::clamp(key, -2.0f, 2.0f));
+    }
+  }
+
+  static void time(const char* name, int batch, int tokens, int splits, int copies) {
+    constexpr int HEADS = 8, DISTINCT = 32, BURSTS = 25;
+    const size_t pages = size_t(tokens) / PAGE_TOKENS * batch, all = pages * copies;
+    const auto fill = [&]<PageLayout L>() {
+      std::vector<uint8_t> some(size_t{DISTINCT} * HEADS * L.bytes());
+      for (int i = 0; i < DISTINCT * HEADS; i++) fillPiece<L>(&some[size_t(i) * L.bytes()], nullptr);
+      uint8_t* memory = allocate<uint8_t>(all * HEADS * L.bytes());
+      for (size_t at = 0; at < all * HEADS * L.bytes(); at += some.size())
+        CHECK(cudaMemcpy(memory + at, some.data(), std::min(some.size(), all * HEADS * L.bytes() - at), cudaMemcpyHostToDevice));
+      return memory;
+    };
+    DecodeJob job{};
+    uint8_t *keys = fill.template operator()<K>(), *values = fill.template operator()<V>();
+    job.keys = keys, job.values = values;
+    std::vector<int> order(all);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), generator());
+    std::vector<PageEntry> table;
+    std::vector<Item> items;
+    const int stride = tokens / PAGE_TOKENS;
+    for (int c = 0; c < copies; c++)
+      for (int b = 0; b < batch; b++) {
+        const int first = static_cast<int>(table.size());
+        for (int p = 0; p < stride; p++) table.push_back({order[table.size()], order[all - 1 - table.size()], p * PAGE_TOKENS, PAGE_TOKENS << 16});
+        for (int s = 0; s < splits; s++)
+          items.push_back({b, first + stride * s / splits, stride * (s + 1) / splits - stride * s / splits, 0, 0, 0, s, splits, tokens - 1});
+      }
+    std::vector<__half> queries(size_t(batch) * HEADS * GROUP * K.headDim);
+    for (__half& value : queries) value = __float2half_rn(normal());
+    const int count = splits * batch;
+    const Item* itemTable = upload(items);
+    job.pageTable = upload(table), job.queries = upload(queries), job.items = upload(std::vector<int>{count});
+    job.kvHeads = HEADS, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
+    job.partials = allocate<float>(size_t(count) * HEADS * D::PARTIAL), job.output = allocate<float>(size_t(batch) * HEADS * GROUP * V.headDim);
+    job.arrivals = allocate<unsigned>(batch * HEADS);
+
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaEvent_t begin, end;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int c = 0; c < copies; c++) {
+      job.itemTable = itemTable + size_t(c) * count;
+      launch(job, count, stream);
+    }
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    const auto once = [&] {
+      float milliseconds;
+      CHECK(cudaEventRecord(begin, stream));
+      CHECK(cudaGraphLaunch(executable, stream));
+      CHECK(cudaEventRecord(end, stream));
+      CHECK(cudaEventSynchronize(end));
+      CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
+      return 1000.0f * milliseconds / copies;
+    };
+    const auto median = [](std::vector<float> times) {
+      std::sort(times.begin(), times.end());
+      return times[times.size() / 2];
+    };
+    std::vector<float> bursts, sustained;
+    for (int i = 0; i < BURSTS; i++) bursts.push_back(once());
+    for (float spent = 0; spent < 0.5e6f; spent += sustained.back() * copies) sustained.push_back(once());
+    sustained.erase(sustained.begin(), sustained.begin() + sustained.size() * 2 / 3);
+    const double bytes = double(pages) * HEADS * (K.bytes() + V.bytes());
+    std::printf("%-22s batch %d, %3dK tokens: %6.1f us, sustained %6.1f, floor at 4.48 TB/s %6.1f, %4.0f GB/s\n", name, batch, tokens / 1024, median(bursts),
+                median(sustained), bytes / 4.48e6, bytes / median(bursts) / 1000);
+    for (void* memory : {(void*)keys, (void*)values}) CHECK(cudaFree(memory));
+  }
+
+  static bool run(const char* name, bool withTimes) {
+    CHECK(cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, D::SHARED_BYTES));
+    const bool isRight = check(name, Data::NORMAL) & check(name, Data::SINKS);
+    if (withTimes) time(name, 8, 131072, 2, 1), time(name, 1, 131072, 16, 1), time(name, 1, 8192, 16, 16);
+    std::fflush(stdout);
+    return isRight;
+  }
+};
+
+__host__ __device__ constexpr PageLayout keys(int bits, Along along, int size, bool hasZero, int dim = 128) {
+  return {Tensor::KEY, bits, dim, along, size, hasZero};
+}
+__host__ __device__ constexpr PageLayout values(int bits, Along along, int size, bool hasZero, int dim = 128) {
+  return {Tensor::VALUE, bits, dim, along, size, hasZero};
+}
+constexpr Along TOKENS = Along::TOKENS, CHANNELS = Along::CHANNELS;
+
+// Name, keys, values, query heads of a kv head, warps.
+#define KERNELS(X)                                                                                        \
+  X(affine4g128, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 4, 8)                        \
+  X(affine4g32, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 4, 8)                           \
+  X(affine2g128, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 4, 12)                       \
+  X(affine2g32, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 4, 12)                          \
+  X(symmetric4inner, keys(4, CHANNELS, 32, false), values(4, TOKENS, 32, false), 4, 8)                    \
+  X(symmetric2inner, keys(2, CHANNELS, 32, false), values(2, TOKENS, 32, false), 4, 12)                   \
+  X(affine4inner, keys(4, CHANNELS, 32, true), values(4, TOKENS, 32, true), 4, 8)                         \
+  X(affine4tokens, keys(4, CHANNELS, 128, true), values(4, CHANNELS, 128, true), 4, 8)                    \
+  X(affine4g128heads1, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 8)                  \
+  X(affine4g32dim64, keys(4, TOKENS, 32, true, 64), values(4, CHANNELS, 32, true, 64), 4, 8)              \
+  X(affine4g32dim96, keys(4, TOKENS, 32, true, 96), values(4, CHANNELS, 32, true, 96), 3, 8)              \
+  X(affine4g128dim256, keys(4, TOKENS, 128, true, 256), values(4, CHANNELS, 128, true, 256), 2, 4)
+
+#define DEFINE(name, K, V, GROUP, WARPS)                                                                                    \
+  extern "C" __global__ void __launch_bounds__(LANES * WARPS, 1) name(const __grid_constant__ DecodeJob job) {              \
+    decode<K, V, GROUP, WARPS>(job);                                                                                        \
+  }
+KERNELS(DEFINE)
+
+int main(int count, char** arguments) {
+  const bool withTimes = count < 2 || std::strcmp(arguments[1], "--no-times") != 0;
+  bool isRight = true;
+#define RUN(name, K, V, GROUP, WARPS) isRight &= Runner<K, V, GROUP, WARPS, name>::run(#name, withTimes);
+  KERNELS(RUN)
+  return isRight ? 0 : 1;
+}

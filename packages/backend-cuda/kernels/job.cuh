@@ -1,0 +1,80 @@
+// What attention reads and writes: tables of a step, pools of pages, results.
+#pragma once
+#include <cstdint>
+
+struct __half;
+
+namespace lowbit {
+
+/// A run of tokens that both tensors hold in the same slots of packed pages.
+struct PageEntry {
+  int key;
+  int value;
+  /// Of the token in the first slot.
+  int position;
+  /// First slot, and 65536 times how many.
+  int slots;
+};
+
+/// What one CTA of every kv head meets: pages, and tokens that are on none.
+struct Item {
+  int sequence;
+  int firstPage;
+  int pages;
+  int firstRest;
+  int rests;
+  /// How many of those come first that a tensor has on a packed page.
+  int packedRests;
+  /// Number of the item among those of its sequence, which follow one another, and how many they are.
+  int split;
+  int splits;
+  /// Of the query.
+  int position;
+  int unused[3];
+};
+
+/// Where a token that is on no page lies: 2^30 times where (0 packed page, 1 window page, 2 input), and its row: number of the
+/// page times tokens of a page, plus its slot.
+struct RestEntry {
+  unsigned key;
+  unsigned value;
+  int position;
+  int unused;
+};
+
+/// What a launch reads and writes. Page `id` of a pool holds its heads one after another.
+struct DecodeJob {
+  const uint8_t* keys;
+  const uint8_t* values;
+  /// f16 [page][kv head][slot][channel].
+  const __half* keyWindows;
+  const __half* valueWindows;
+  /// f16 [row][kv head][channel].
+  const __half* keyInput;
+  const __half* valueInput;
+  /// How many items there are; the grid may be larger.
+  const int* items;
+  const Item* itemTable;
+  const PageEntry* pageTable;
+  const RestEntry* restTable;
+  /// [sequence][kv head][query head of it][channel].
+  const __half* queries;
+  /// [item][kv head][query head][channel], then maxima and sums.
+  float* partials;
+  /// [sequence][kv head]: 0 before and after.
+  unsigned* arrivals;
+  /// [sequence][kv head][query head of it][channel].
+  float* output;
+  /// [sequence][kv head][query head of it], natural, or null.
+  float* logSumExp;
+  int kvHeads;
+  int windowTokens;
+  /// Of the softmax, times log2(e).
+  float scale;
+  /// Of logits to base 2; 0 where there is none.
+  float softCap;
+  /// Positions that a query sees, its own included; 0 for all.
+  int slidingWindow;
+};
+
+}  // namespace lowbit

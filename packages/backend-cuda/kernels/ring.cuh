@@ -1,0 +1,74 @@
+// Pages on their way into shared memory: bulk copies and barriers where there are any (compute capability 9.0), else copies of
+// 16 bytes a lane.
+#pragma once
+#include "layout.cuh"
+#include "mma.cuh"
+
+namespace lowbit {
+
+/// Two slots of a warp, for the keys and the values of a page. All lanes call.
+template <int KEY_BYTES, int VALUE_BYTES>
+struct Ring {
+  static constexpr int BYTES = KEY_BYTES + VALUE_BYTES;
+  /// Of barriers, behind the slots of all warps.
+  static constexpr int BARRIER_BYTES = LOWBIT_BULK ? 16 : 0;
+  uint8_t* key;
+  uint8_t* value;
+  uint32_t barriers;
+
+  __device__ __forceinline__ Ring(uint8_t* shared, int warp, int warps, int lane)
+      : key(shared + warp * BYTES), value(key + KEY_BYTES), barriers(sharedAddress(shared + warps * BYTES) + 16 * warp) {
+#if LOWBIT_BULK
+    if (lane == 0) {
+      initBarrier(barriers, 1);
+      initBarrier(barriers + 8, 1);
+      publishBarriers();
+    }
+    __syncwarp();
+#endif
+  }
+
+  __device__ __forceinline__ void fetchKey(const uint8_t* piece, int lane) { fetch<KEY_BYTES>(key, piece, barriers, lane); }
+  __device__ __forceinline__ void fetchValue(const uint8_t* piece, int lane) { fetch<VALUE_BYTES>(value, piece, barriers + 8, lane); }
+
+  /// Fetches of keys and of values take turns, two of them ahead of what is awaited; `skip` stands for those there is nothing for.
+  __device__ __forceinline__ void awaitKey(int turn) { await(barriers, turn); }
+  __device__ __forceinline__ void awaitValue(int turn) { await(barriers + 8, turn); }
+
+  /// After lanes have used the slots themselves.
+  static __device__ __forceinline__ void giveBack() {
+#if LOWBIT_BULK
+    fenceCopies();
+#endif
+    __syncwarp();
+  }
+
+  static __device__ __forceinline__ void skip() {
+#if !LOWBIT_BULK
+    closeCopies();
+#endif
+  }
+
+ private:
+  template <int SLOT_BYTES>
+  static __device__ __forceinline__ void fetch(uint8_t* slot, const uint8_t* piece, uint32_t barrier, int lane) {
+#if LOWBIT_BULK
+    if (lane == 0) copyBulk(sharedAddress(slot), piece, SLOT_BYTES, barrier);
+#else
+    static_assert(SLOT_BYTES % 16 == 0);
+    for (int at = 16 * lane; at < SLOT_BYTES; at += 16 * LANES) copy16(sharedAddress(slot + at), piece + at);
+    closeCopies();
+#endif
+  }
+
+  static __device__ __forceinline__ void await(uint32_t barrier, int turn) {
+#if LOWBIT_BULK
+    waitBarrier(barrier, turn % 2);
+#else
+    awaitCopiesButOne();
+    __syncwarp();
+#endif
+  }
+};
+
+}  // namespace lowbit

@@ -1,0 +1,225 @@
+// Sums of packed values, and the softmax that runs along.
+#pragma once
+#include "codes.cuh"
+
+namespace lowbit {
+
+/// What a warp has seen of one head, lane % 4 of its queries: relative to the largest logit. Sums of lanes are parts.
+template <PageLayout V>
+struct Seen {
+  float largest;
+  float sum;
+  /// Of groups along channels.
+  float zeros[V.along == Along::CHANNELS ? V.groups() : 1];
+  /// Channel 8 i + lane / 4.
+  float output[V.headDim / 8];
+
+  __device__ __forceinline__ void clear() {
+    largest = -INFINITY;
+    sum = 0.0f;
+#pragma unroll
+    for (float& zero : zeros) zero = 0.0f;
+#pragma unroll
+    for (float& channel : output) channel = 0.0f;
+  }
+};
+
+/// Weights of a page relative to its largest logit, in place, and how what was seen and what comes weigh. False where nothing is
+/// seen of the page: masks are those of all heads.
+template <PageLayout V>
+__device__ __forceinline__ bool weigh(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], float& kept, float& added) {
+  constexpr int ROWS = PAGE_TOKENS / 8;
+  float largest = logits[0];
+#pragma unroll
+  for (int i = 1; i < ROWS; i++) largest = fmaxf(largest, logits[i]);
+  largest = maxOfRows(largest);
+  if (largest == -INFINITY) return false;
+  const float raised = fmaxf(seen.largest, largest);
+  kept = exp2Fast(seen.largest - raised);
+  added = exp2Fast(largest - raised);
+  seen.largest = raised;
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < ROWS; i++) {
+    logits[i] = exp2Fast(logits[i] - largest);
+    sum += logits[i];
+  }
+  seen.sum = fmaf(seen.sum, kept, sum * added);
+  return true;
+}
+
+/// B of the products with codes of 16 tokens: weights as floats over UNSIGNED_ZERO.
+__device__ __forceinline__ uint32_t weightBytes(float upper, float lower) {
+  return transposed(__byte_perm(__float_as_uint(upper), __float_as_uint(lower), 0x4051));
+}
+
+/// Values of the middle code of two groups: zero + 2^(bits - 1) scale.
+template <int BITS>
+__device__ __forceinline__ uint32_t middleOf(uint32_t scales, uint32_t zeros) {
+  const __half2 middle = __hfma2(*reinterpret_cast<const __half2*>(&scales), __float2half2_rn(static_cast<float>(1 << (BITS - 1))),
+                                 *reinterpret_cast<const __half2*>(&zeros));
+  return *reinterpret_cast<const uint32_t*>(&middle);
+}
+
+/// Values with groups along tokens: weights are rounded as they are, sums of groups are scaled. Symmetric codes count from their
+/// middle; the others meet zeros with the weights as they were rounded.
+template <PageLayout V>
+__device__ __forceinline__ void meetGroupedValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
+  constexpr int FIELDS = fieldsOfByte(V.bits);
+  constexpr int CHANNEL_ROWS = V.headDim / 8;
+  constexpr int GROUP_STEPS = V.groupSize / 32;
+  constexpr float MIDDLE = V.hasZero ? 0.0f : static_cast<float>(1 << (V.bits - 1));
+  float kept, added;
+  if (!weigh<V>(seen, logits, kept, added)) return;
+  uint32_t weights[PAGE_TOKENS / 16];
+#pragma unroll
+  for (int half = 0; half < PAGE_TOKENS / 16; half++)
+    weights[half] = weightBytes(fmaf(logits[2 * half], LARGEST_WEIGHT, UNSIGNED_ZERO),
+                                fmaf(logits[2 * half + 1], LARGEST_WEIGHT, UNSIGNED_ZERO));
+  const float factor = added * (1.0f / LARGEST_WEIGHT);
+#pragma unroll
+  for (int i = 0; i < CHANNEL_ROWS; i++) seen.output[i] *= kept;
+#pragma unroll
+  for (int group = 0; group < V.groups(); group++) {
+    int ones[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+#pragma unroll
+    for (int step = group * GROUP_STEPS; step < (group + 1) * GROUP_STEPS; step++) {
+      const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+      multiplyUnsigned(ones, a, weights[2 * step], weights[2 * step + 1]);
+    }
+    const float high = __int_as_float(ones[0]) - UNSIGNED_ZERO;
+    const float low = __int_as_float(ones[1]) - UNSIGNED_ZERO;
+#pragma unroll
+    for (int stripe = 0; stripe < V.stripes(); stripe++) {
+      float scales[FIELDS], zeros[FIELDS];
+      const uint8_t* plane = page + V.scaleByte() + 2 * (group * V.headDim + lane / 4 * CHANNEL_ROWS + stripe * FIELDS);
+#pragma unroll
+      for (int pair = 0; pair < FIELDS / 2; pair++) {
+        const uint32_t s = reinterpret_cast<const uint32_t*>(plane)[pair];
+        scales[2 * pair] = lowHalf(s) * factor, scales[2 * pair + 1] = highHalf(s) * factor;
+        if constexpr (V.hasZero) {
+          const uint32_t z = reinterpret_cast<const uint32_t*>(plane + V.zeroByte() - V.scaleByte())[pair];
+          zeros[2 * pair] = lowHalf(z) * factor, zeros[2 * pair + 1] = highHalf(z) * factor;
+        }
+      }
+      // Of the stripe's halves the two, or more, of this group.
+      const uint8_t* words = page + 4 * V.wordIndex(stripe, 2 * group * GROUP_STEPS, lane);
+#pragma unroll
+      for (int field = 0; field < FIELDS; field += 2) {
+        int sum[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+#pragma unroll
+        for (int step = 0; step < GROUP_STEPS; step++) {
+          const uint2 pair = *reinterpret_cast<const uint2*>(words + 4 * (V.wordIndex(0, 2 * step, 0)));
+          uint32_t a[4];
+          codesOf<V.bits>(a, field, pair.x, pair.y);
+          multiplyUnsigned(sum, a, weights[2 * (group * GROUP_STEPS + step)], weights[2 * (group * GROUP_STEPS + step) + 1]);
+        }
+#pragma unroll
+        for (int row = 0; row < 2; row++) {
+          const float exact = fieldFactor<V.bits>(field + row);
+          const float middle = MIDDLE / exact;
+          const float h = __int_as_float(sum[2 * row]) - fmaf(high, middle, UNSIGNED_ZERO);
+          const float l = __int_as_float(sum[2 * row + 1]) - fmaf(low, middle, UNSIGNED_ZERO);
+          float& out = seen.output[stripe * FIELDS + field + row];
+          out = fmaf(fmaf(h, 256.0f, l), scales[field + row] * exact, out);
+          if constexpr (V.hasZero) out = fmaf(fmaf(high, 256.0f, low), zeros[field + row], out);
+        }
+      }
+    }
+  }
+}
+
+/// Values with groups along channels: scales are folded into the weights. Codes count from their middle.
+template <PageLayout V>
+__device__ __forceinline__ void meetFoldedValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
+  constexpr int ROWS = PAGE_TOKENS / 8;
+  constexpr int FIELDS = fieldsOfByte(V.bits);
+  constexpr int STRIPE_CHANNELS = 8 * FIELDS;
+  constexpr float CENTRE = static_cast<float>(1 << (V.bits - 1));
+  const int g = lane / 4;
+  float kept, added;
+  if (!weigh<V>(seen, logits, kept, added)) return;
+  // One unit for the page, so that no weight with a scale exceeds LARGEST_WEIGHT.
+  const uint8_t* plane = page + V.scaleByte() + 2 * g * ROWS;
+  float peak = 0.0f;
+#pragma unroll
+  for (int v = 0; v < ROWS / 8; v++) {
+    uint4 s = reinterpret_cast<const uint4*>(plane)[v];
+#pragma unroll
+    for (int group = 1; group < V.groups(); group++) {
+      const uint4 other = reinterpret_cast<const uint4*>(plane + 2 * group * PAGE_TOKENS)[v];
+      s.x = maxOfPairs(s.x, other.x), s.y = maxOfPairs(s.y, other.y);
+      s.z = maxOfPairs(s.z, other.z), s.w = maxOfPairs(s.w, other.w);
+    }
+    const uint32_t pairs[4] = {s.x, s.y, s.z, s.w};
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      peak = fmaxf(peak, logits[8 * v + 2 * j] * lowHalf(pairs[j]));
+      peak = fmaxf(peak, logits[8 * v + 2 * j + 1] * highHalf(pairs[j]));
+    }
+  }
+  peak = maxOfRows(peak);
+  const float unit = peak > 1e-30f ? __fdividef(LARGEST_WEIGHT, peak) : 0.0f;
+  const float factor = added * peak * (1.0f / LARGEST_WEIGHT);
+
+#pragma unroll
+  for (int group = 0; group < V.groups(); group++) {
+    uint32_t weights[PAGE_TOKENS / 16];
+    float zeros = 0.0f;
+#pragma unroll
+    for (int v = 0; v < ROWS / 8; v++) {
+      const uint4 s = reinterpret_cast<const uint4*>(plane + 2 * group * PAGE_TOKENS)[v];
+      const uint32_t pairs[4] = {s.x, s.y, s.z, s.w};
+      uint32_t middles[4];
+      if constexpr (V.hasZero) {
+        const uint4 z = reinterpret_cast<const uint4*>(plane + V.zeroByte() - V.scaleByte() + 2 * group * PAGE_TOKENS)[v];
+        middles[0] = middleOf<V.bits>(s.x, z.x), middles[1] = middleOf<V.bits>(s.y, z.y);
+        middles[2] = middleOf<V.bits>(s.z, z.z), middles[3] = middleOf<V.bits>(s.w, z.w);
+      }
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const int i = 8 * v + 2 * j;
+        if constexpr (V.hasZero) zeros = fmaf(logits[i + 1], highHalf(middles[j]), fmaf(logits[i], lowHalf(middles[j]), zeros));
+        weights[i / 2] = weightBytes(fmaf(logits[i] * unit, lowHalf(pairs[j]), UNSIGNED_ZERO),
+                                     fmaf(logits[i + 1] * unit, highHalf(pairs[j]), UNSIGNED_ZERO));
+      }
+    }
+    // Weights in all, as they were rounded: codes count from their centre.
+    int ones[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+#pragma unroll
+    for (int step = 0; step < PAGE_TOKENS / 32; step++) {
+      const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+      multiplyUnsigned(ones, a, weights[2 * step], weights[2 * step + 1]);
+    }
+    const float high = __int_as_float(ones[0]) - UNSIGNED_ZERO;
+    const float low = __int_as_float(ones[1]) - UNSIGNED_ZERO;
+    if constexpr (V.hasZero) seen.zeros[group] = fmaf(seen.zeros[group], kept, zeros * added);
+#pragma unroll
+    for (int s = 0; s < V.groupSize / STRIPE_CHANNELS; s++) {
+      const int stripe = group * (V.groupSize / STRIPE_CHANNELS) + s;
+      uint32_t words[PAGE_TOKENS / 16];
+      loadStripe<V>(words, page, stripe, lane);
+#pragma unroll
+      for (int field = 0; field < FIELDS; field += 2) {
+        int sums[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+#pragma unroll
+        for (int step = 0; step < PAGE_TOKENS / 32; step++) {
+          uint32_t a[4];
+          codesOf<V.bits>(a, field, words[2 * step], words[2 * step + 1]);
+          multiplyUnsigned(sums, a, weights[2 * step], weights[2 * step + 1]);
+        }
+#pragma unroll
+        for (int row = 0; row < 2; row++) {
+          const float exact = fieldFactor<V.bits>(field + row);
+          const float centre = CENTRE / exact;
+          const float h = __int_as_float(sums[2 * row]) - fmaf(high, centre, UNSIGNED_ZERO);
+          const float l = __int_as_float(sums[2 * row + 1]) - fmaf(low, centre, UNSIGNED_ZERO);
+          float& out = seen.output[stripe * FIELDS + field + row];
+          out = fmaf(h, 256.0f * (factor * exact), fmaf(l, factor * exact, out * kept));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace lowbit
