@@ -4,6 +4,7 @@
 import {
   type BackendSupport,
   type LayerPlan,
+  type PackedTensorPlan,
   type Plan,
   type QuantizedTensorScheme,
   type TensorPlan,
@@ -11,6 +12,7 @@ import {
 } from '@lowbit-kv/core';
 import { PAGE_TOKENS } from './attend/structs.js';
 import { INSTANCES, type KernelInstance, type TensorInstance } from './instances.js';
+import { type PageShape, pageShapeOf } from './pages/page-layout.js';
 
 export type InstanceChoice =
   | { readonly instance: KernelInstance }
@@ -52,12 +54,13 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
   if (geometry.kvHeads > MOST_HEADS)
     reasons.push(`${geometry.kvHeads} kv heads are more than a launch has`);
   if (reasons.length > 0) return { instance: undefined, reasons };
-  const [key, value] = [shapeOf(layer.key), shapeOf(layer.value)];
+  const key = pageShapeOf(layer.key as PackedTensorPlan);
+  const value = pageShapeOf(layer.value as PackedTensorPlan);
   const instance = INSTANCES.find(
     (candidate) =>
       candidate.queryHeads === queryHeads &&
-      candidate.headDim === layer.key.headDim &&
-      candidate.headDim === layer.value.headDim &&
+      candidate.headDim === key.headDim &&
+      candidate.headDim === value.headDim &&
       isEqual(candidate.key, key) &&
       isEqual(candidate.value, value),
   );
@@ -129,17 +132,7 @@ function missing<T>(words: (value: T) => string, value: T, known: readonly T[]):
   return [`${words(value)} (there is ${[...new Set(known)].join(', ')})`];
 }
 
-/** Of a tensor that is not refused. */
-function shapeOf({ scheme, layout }: TensorPlan): TensorInstance {
-  const { bits, groups } = scheme as QuantizedTensorScheme & {
-    readonly bits: TensorInstance['bits'];
-    readonly groups: { readonly along: TensorInstance['along']; readonly size: number };
-  };
-  const hasZero = layout?.parameters.some(({ name }) => name === 'zero') ?? false;
-  return { bits, along: groups.along, groupSize: groups.size, hasZero };
-}
-
-function isEqual(a: TensorInstance, b: TensorInstance): boolean {
+function isEqual(a: TensorInstance, b: PageShape): boolean {
   return (
     a.bits === b.bits &&
     a.along === b.along &&
@@ -148,6 +141,6 @@ function isEqual(a: TensorInstance, b: TensorInstance): boolean {
   );
 }
 
-function text({ bits, along, groupSize, hasZero }: TensorInstance): string {
+function text({ bits, along, groupSize, hasZero }: PageShape): string {
   return `${bits} bits in groups of ${groupSize} ${along}${hasZero ? '' : ' without zeros'}`;
 }

@@ -19,6 +19,8 @@ export interface KernelInstance {
   readonly headDim: number;
   /** That share a kv head. */
   readonly queryHeads: number;
+  /** Of a block; one block to a multiprocessor. */
+  readonly warps: number;
 }
 
 const BITS = [2, 4] as const;
@@ -33,6 +35,8 @@ export const INSTANCES: readonly KernelInstance[] = BITS.flatMap((bits) =>
         value: { bits, along: 'channels', groupSize, hasZero: true },
         headDim: 128,
         queryHeads,
+        // Pages of 2 bits are smaller: more of them are on their way.
+        warps: bits === 2 ? 12 : 8,
       }),
     ),
   ),

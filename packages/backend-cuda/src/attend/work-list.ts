@@ -43,6 +43,8 @@ export class WorkList {
   readonly items = new WordTable(ITEM.bytes);
   readonly options: WorkListOptions;
   #version = 0;
+  #queries = 0;
+  #needsInput = false;
   #known: readonly AttendSequence[] = [];
 
   constructor(options: WorkListOptions) {
@@ -52,6 +54,16 @@ export class WorkList {
   /** Another number whenever the tables are. */
   get version(): number {
     return this.#version;
+  }
+
+  /** Query tokens of the job: the rows of its queries and results. */
+  get queries(): number {
+    return this.#queries;
+  }
+
+  /** Whether a token lies in the input of the step. */
+  get needsInput(): boolean {
+    return this.#needsInput;
   }
 
   /**
@@ -73,6 +85,7 @@ export class WorkList {
     this.pages.clear();
     this.rests.clear();
     this.items.clear();
+    this.#needsInput = false;
     const places: Place[] = [];
     const costs = new Int32Array(rows.length);
     for (const [index, { sequence, position }] of rows.entries()) {
@@ -93,6 +106,7 @@ export class WorkList {
       this.#addItems(row, places[index] as Place, counts[index] as number);
     }
     this.#known = [...sequences];
+    this.#queries = rows.reduce((most, { row }) => Math.max(most, row + 1), 0);
     this.#version++;
   }
 
@@ -120,6 +134,7 @@ export class WorkList {
       words[at + 3] = keySlot | (count << 16);
       return;
     }
+    if (key.source === 'input' || value.source === 'input') this.#needsInput = true;
     const keyRow = rowOf(key, keySlot);
     const valueRow = rowOf(value, valueSlot);
     for (let token = 0; token < count; token++) {

@@ -1,8 +1,16 @@
 /**
  * The pages of all layers of a cache: all of them, or none.
  */
-import type { PageCounts, PageRequest, Plan, StoreOptions, TensorPlan } from '@lowbit-kv/core';
+import type {
+  PackedTensorPlan,
+  PageCounts,
+  PageRequest,
+  Plan,
+  StoreOptions,
+  TensorPlan,
+} from '@lowbit-kv/core';
 import type { Stream } from '../driver/stream.js';
+import { pageLayout, pageShapeOf } from '../pages/page-layout.js';
 import { TensorMemory } from './tensor-memory.js';
 
 const NO_PAGES: PageCounts = { packed: 0, window: 0, statistics: 0 };
@@ -10,6 +18,11 @@ const NO_PAGES: PageCounts = { packed: 0, window: 0, statistics: 0 };
 export interface LayerMemory {
   readonly key: TensorMemory;
   readonly value: TensorMemory;
+}
+
+/** Of one head of a packed page. */
+function pieceBytes(tensor: TensorPlan): number {
+  return tensor.layout === null ? 0 : pageLayout(pageShapeOf(tensor as PackedTensorPlan)).bytes;
 }
 
 export class StoreMemory {
@@ -21,18 +34,13 @@ export class StoreMemory {
   }
 
   /**
-   * Zeros, in order with the stream. `pieceBytes`: of one head of a packed page of the tensor. When memory runs out
-   * (DEVICE_OUT_OF_MEMORY), what was allocated before is freed.
+   * Zeros, in order with the stream. When memory runs out (DEVICE_OUT_OF_MEMORY), what was allocated before is freed. Throws
+   * PLAN_REFUSED for tensors that have no layout.
    */
-  static allocate(
-    stream: Stream,
-    plan: Plan,
-    pages: StoreOptions['pages'],
-    pieceBytes: (tensor: TensorPlan) => number,
-  ): StoreMemory {
+  static allocate(stream: Stream, plan: Plan, pages: StoreOptions['pages']): StoreMemory {
     const made: TensorMemory[] = [];
     const allocate = (tensor: TensorPlan) => {
-      const bytes = tensor.layout === null ? 0 : pieceBytes(tensor);
+      const bytes = pieceBytes(tensor);
       const counts = pages[tensor.class] ?? NO_PAGES;
       const memory = TensorMemory.allocate(stream, tensor, counts, bytes);
       made.push(memory);

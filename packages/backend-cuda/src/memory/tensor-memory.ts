@@ -20,8 +20,6 @@ import type { Stream } from '../driver/stream.js';
 
 /** Where pages of a kind begin. */
 const SECTION_ALIGNMENT = 256;
-/** Pieces that straddle sectors are fetched twice. */
-const PIECE_ALIGNMENT = 128;
 const KINDS = ['packed', 'window', 'statistics'] as const satisfies readonly PageKind[];
 
 interface Section {
@@ -47,8 +45,7 @@ export class TensorMemory {
   }
 
   /**
-   * All zeros, in order with the stream. `pieceBytes`: of one head of a packed page, a multiple of 128; unused where the tensor
-   * stays f16. Throws DEVICE_OUT_OF_MEMORY, and OPTION_INVALID for more pages than kernels can name.
+   * All zeros, in order with the stream. `pieceBytes`: of one head of a packed page; 0 where the tensor stays f16. Throws DEVICE_OUT_OF_MEMORY, and OPTION_INVALID for more pages than kernels can name.
    */
   static allocate(
     stream: Stream,
@@ -117,11 +114,8 @@ export class TensorMemory {
 }
 
 function pageSizes(plan: TensorPlan, pieceBytes: number): Record<PageKind, number> {
-  const isPacked = plan.layout !== null;
-  if (isPacked && (pieceBytes <= 0 || pieceBytes % PIECE_ALIGNMENT !== 0))
-    throw new Error(`a piece of ${pieceBytes} bytes is no multiple of ${PIECE_ALIGNMENT}`);
   return {
-    packed: isPacked ? plan.heads * pieceBytes : 0,
+    packed: plan.heads * pieceBytes,
     window: plan.windowPageBytes,
     statistics: plan.statisticsPageBytes,
   };

@@ -1,0 +1,123 @@
+/**
+ * Attention of one layer: one launch, its job written once but for what differs from step to step.
+ */
+import { type LayerPlan, LowbitKvError, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import { checkRange } from '../driver/check-range.js';
+import type { DeviceRange } from '../driver/device-memory.js';
+import type { Launch } from '../driver/launch.js';
+import type { Module } from '../driver/module.js';
+import type { Stream } from '../driver/stream.js';
+import type { KernelInstance } from '../instances.js';
+import type { LayerMemory } from '../memory/store-memory.js';
+import type { AttentionScratch } from './attention-scratch.js';
+import type { StepTables } from './step-tables.js';
+import { DECODE_JOB } from './structs.js';
+
+/** Of the barriers of a warp, behind its pages. */
+const BARRIER_BYTES = 16;
+const LANES = 32;
+
+export interface LayerAttentionOptions {
+  readonly module: Module;
+  readonly instance: KernelInstance;
+  readonly plan: LayerPlan;
+  readonly memory: LayerMemory;
+  readonly tables: StepTables;
+  readonly scratch: AttentionScratch;
+}
+
+export interface AttentionBuffers {
+  /** f16 `[queries, queryHeads, headDim]`, dense, beginning at a multiple of 8 bytes. */
+  readonly queries: DeviceRange;
+  /** f32 `[queries, queryHeads, headDim]`. */
+  readonly output: DeviceRange;
+  /** f32 `[queries, queryHeads]`. */
+  readonly logSumExp?: DeviceRange;
+  /** f16 `[rows, kvHeads, headDim]`: what this step appends, when a span names it. */
+  readonly input?: { readonly key: DeviceRange; readonly value: DeviceRange };
+}
+
+type Field = keyof typeof DECODE_JOB.fields;
+
+export class LayerAttention {
+  readonly #options: LayerAttentionOptions;
+  readonly #launch: Launch;
+  readonly #job: DataView;
+
+  /** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
+  constructor(options: LayerAttentionOptions) {
+    const { module, instance, plan, memory, scratch } = options;
+    const { geometry, key, value } = plan;
+    const pageBytes = (memory.key.sizeOf('packed') + memory.value.sizeOf('packed')) / key.heads;
+    this.#options = options;
+    this.#launch = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]).prepare({
+      grid: [1, value.heads],
+      block: [LANES * instance.warps],
+      sharedBytes: instance.warps * (pageBytes + BARRIER_BYTES),
+    });
+    this.#job = this.#launch.parameters.view(0);
+    for (const tensor of ['key', 'value'] as const) {
+      this.#setPointer(`${tensor}s`, memory[tensor].pointer('packed'));
+      this.#setPointer(`${tensor}Windows`, memory[tensor].pointer('window'));
+    }
+    this.#setPointer('partials', scratch.partials.pointer);
+    this.#setPointer('arrivals', scratch.arrivals.pointer);
+    this.#setInteger('kvHeads', geometry.kvHeads);
+    this.#setInteger('windowTokens', WINDOW_PAGE_TOKENS);
+    this.#setFloat('scale', geometry.scale * Math.LOG2E);
+    this.#setFloat('softCap', (geometry.softCap ?? 0) * Math.LOG2E);
+    // Tables hold what is seen, and nothing else.
+    this.#setInteger('slidingWindow', 0);
+  }
+
+  /**
+   * Enqueues attention over the tables as they are. `grid`: `items` launches what there is now; `capacity` what a graph needs
+   * whose tables change from replay to replay. Nothing is launched without query tokens, unless for a graph.
+   */
+  run(stream: Stream, buffers: AttentionBuffers, grid: 'items' | 'capacity' = 'items'): void {
+    const { plan, tables, scratch } = this.#options;
+    const { list, pointers } = tables;
+    const count = grid === 'items' ? list.items.length : list.options.capacity;
+    if (count === 0) return;
+    const rows = list.queries;
+    const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = plan.geometry;
+    checkRange('queries', 0, 2 * rows * queryHeads * keyHeadDim, buffers.queries.bytes);
+    checkRange('the output', 0, 4 * rows * queryHeads * valueHeadDim, buffers.output.bytes);
+    checkRange('arrivals', 0, 4 * rows * kvHeads, scratch.arrivals.bytes);
+    if (buffers.logSumExp !== undefined)
+      checkRange('the log-sum-exp', 0, 4 * rows * queryHeads, buffers.logSumExp.bytes);
+    if (list.needsInput && buffers.input === undefined) throw inputMissing();
+    this.#setPointer('items', pointers.items);
+    this.#setPointer('itemTable', pointers.itemTable);
+    this.#setPointer('pageTable', pointers.pageTable);
+    this.#setPointer('restTable', pointers.restTable);
+    this.#setPointer('queries', buffers.queries.pointer);
+    this.#setPointer('output', buffers.output.pointer);
+    this.#setPointer('logSumExp', buffers.logSumExp?.pointer ?? 0n);
+    this.#setPointer('keyInput', buffers.input?.key.pointer ?? 0n);
+    this.#setPointer('valueInput', buffers.input?.value.pointer ?? 0n);
+    this.#launch.setGrid(count, kvHeads);
+    this.#launch.run(stream);
+  }
+
+  #setPointer(field: Field, pointer: bigint): void {
+    this.#job.setBigUint64(DECODE_JOB.fields[field], pointer, true);
+  }
+
+  #setInteger(field: Field, value: number): void {
+    this.#job.setInt32(DECODE_JOB.fields[field], value, true);
+  }
+
+  #setFloat(field: Field, value: number): void {
+    this.#job.setFloat32(DECODE_JOB.fields[field], value, true);
+  }
+}
+
+function inputMissing(): LowbitKvError {
+  return new LowbitKvError('OPTION_INVALID', {
+    message: 'attention over tokens of this step needs the tensors that were appended',
+    value: undefined,
+    valid: '`input` with the keys and values of the step',
+    next: 'Pass the tensors given to `append`.',
+  });
+}

@@ -1,0 +1,69 @@
+// Structs as TypeScript writes them, against the C++ that kernels are compiled from.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
+
+const STRUCTS = {
+  PageEntry: PAGE_ENTRY,
+  Item: ITEM,
+  RestEntry: REST_ENTRY,
+  DecodeJob: DECODE_JOB,
+};
+
+const header = fileURLToPath(new URL('../kernels/job.cuh', import.meta.url));
+const compiler = ['c++', 'g++', 'clang++'].find(
+  (name) => spawnSync(name, ['--version']).status === 0,
+);
+
+/** Compiles and runs a program beside a header that stands for the toolkit's: only pointers to its type are used. */
+function outputOf(source: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-structs-'));
+  try {
+    writeFileSync(join(folder, 'cuda_fp16.h'), '#pragma once\nstruct __half;\n');
+    writeFileSync(join(folder, 'structs.cpp'), source);
+    const program = join(folder, 'structs');
+    const args = ['-std=c++17', `-I${folder}`, '-o', program, join(folder, 'structs.cpp')];
+    const { status, stderr } = spawnSync(compiler!, args, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${compiler} failed:\n${stderr}`);
+    return spawnSync(program, { encoding: 'utf8' }).stdout;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe.skipIf(!existsSync(header))('kernels/job.cuh', () => {
+  it.each(Object.entries(STRUCTS))('%s has these fields', (name, { fields }) => {
+    const text = readFileSync(header, 'utf8').replaceAll(/\/\/.*$/gm, '');
+    const body = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
+    const names = [...body.matchAll(/(\w+)(?:\[\d+\])?;/g)].map(([, field]) => field);
+    expect(names).toEqual(Object.keys(fields));
+  });
+
+  it.skipIf(compiler === undefined)('has them at these offsets', () => {
+    const lines = Object.entries(STRUCTS).flatMap(([name, { fields }]) => [
+      `  print("${name}", sizeof(${name}));`,
+      ...Object.keys(fields).map(
+        (field) => `  print("${name}.${field}", offsetof(${name}, ${field}));`,
+      ),
+    ]);
+    const source = [
+      '#include <cstddef>',
+      '#include <cstdio>',
+      `#include "${header}"`,
+      'using namespace lowbit;',
+      'static void print(const char* name, size_t bytes) { std::printf("%s %zu\\n", name, bytes); }',
+      'int main() {',
+      ...lines,
+      '}',
+    ].join('\n');
+    const expected = Object.entries(STRUCTS).flatMap(([name, { bytes, fields }]) => [
+      `${name} ${bytes}`,
+      ...Object.entries(fields).map(([field, offset]) => `${name}.${field} ${offset}`),
+    ]);
+    expect(outputOf(source).trim().split('\n')).toEqual(expected);
+  });
+});

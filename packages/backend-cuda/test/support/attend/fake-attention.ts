@@ -1,0 +1,230 @@
+/**
+ * An attention kernel for the fake driver: reads its job, tables and pages as kernels/decode.cuh does, and computes in float64.
+ */
+import { decodeF16, f16ToF32 } from '@lowbit-kv/core';
+import {
+  DECODE_JOB,
+  ITEM,
+  PAGE_ENTRY,
+  PAGE_TOKENS,
+  REST_ENTRY,
+} from '../../../src/attend/structs.js';
+import type { KernelInstance } from '../../../src/instances.js';
+import { type PageLayout, pageLayout } from '../../../src/pages/page-layout.js';
+import type { DeviceAccess, FakeKernel, KernelCall } from '../fake/kernels.js';
+
+/** Blocks of a launch, as they were launched. */
+export interface FakeLaunch {
+  readonly grid: readonly number[];
+  readonly block: readonly number[];
+  readonly sharedBytes: number;
+  readonly items: number;
+}
+
+export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] = []): FakeKernel {
+  return {
+    name: instance.name,
+    parameters: [{ bytes: DECODE_JOB.bytes }],
+    run(call) {
+      const job = new Job(call, instance);
+      const { grid, block, sharedBytes } = call;
+      launches.push({ grid, block, sharedBytes, items: job.items });
+      // Later blocks first: the order is nobody's to count on.
+      for (let head = grid[1] - 1; head >= 0; head--)
+        for (let item = grid[0] - 1; item >= 0; item--) job.runBlock(item, head);
+    },
+  };
+}
+
+interface Seen {
+  readonly output: Float64Array;
+  largest: number;
+  sum: number;
+}
+
+class Job {
+  readonly items: number;
+  readonly #memory: DeviceAccess;
+  readonly #view: DataView;
+  readonly #headDim: number;
+  readonly #group: number;
+  readonly #layouts: Readonly<Record<'key' | 'value', PageLayout>>;
+
+  constructor({ parameters, memory }: KernelCall, instance: KernelInstance) {
+    const { headDim, queryHeads, key, value } = instance;
+    this.#memory = memory;
+    this.#view = parameters.bytes(0);
+    this.#headDim = headDim;
+    this.#group = queryHeads;
+    this.#layouts = {
+      key: pageLayout({ tensor: 'key', headDim, ...key }),
+      value: pageLayout({ tensor: 'value', headDim, ...value }),
+    };
+    this.items = memory.at(Int32Array, this.#pointer('items'), 1)[0]!;
+  }
+
+  #pointer(field: keyof typeof DECODE_JOB.fields): bigint {
+    return this.#view.getBigUint64(DECODE_JOB.fields[field], true);
+  }
+
+  #integer(field: 'kvHeads' | 'windowTokens'): number {
+    return this.#view.getInt32(DECODE_JOB.fields[field], true);
+  }
+
+  #float(field: 'scale' | 'softCap'): number {
+    return this.#view.getFloat32(DECODE_JOB.fields[field], true);
+  }
+
+  /** Integers of a struct of a table. */
+  #struct(table: 'itemTable' | 'pageTable' | 'restTable', index: number, bytes: number) {
+    return this.#memory.at(Uint32Array, this.#pointer(table) + BigInt(bytes * index), bytes / 4);
+  }
+
+  #halves(base: bigint, row: number): Float32Array {
+    const pointer = base + BigInt(2 * row * this.#headDim);
+    return decodeF16(this.#memory.at(Uint16Array, pointer, this.#headDim));
+  }
+
+  /** A row of one head, by its source. */
+  #row(tensor: 'key' | 'value', source: number, row: number, head: number): Float32Array {
+    const heads = this.#integer('kvHeads');
+    if (source === 2) return this.#halves(this.#pointer(`${tensor}Input`), row * heads + head);
+    if (source === 1) {
+      const tokens = this.#integer('windowTokens');
+      const first = (Math.floor(row / tokens) * heads + head) * tokens;
+      return this.#halves(this.#pointer(`${tensor}Windows`), first + (row % tokens));
+    }
+    const layout = this.#layouts[tensor];
+    const piece = Math.floor(row / PAGE_TOKENS) * heads + head;
+    const pointer = this.#pointer(`${tensor}s`) + BigInt(piece * layout.bytes);
+    return slotOf(this.#memory.at(Uint8Array, pointer, layout.bytes), layout, row % PAGE_TOKENS);
+  }
+
+  *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array]> {
+    const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    for (let page = 0; page < field('pages'); page++) {
+      const entry = this.#struct('pageTable', field('firstPage') + page, PAGE_ENTRY.bytes);
+      const [key, value, , slots] = entry as unknown as number[];
+      for (let i = 0; i < slots! >>> 16; i++) {
+        const slot = (slots! & 0xffff) + i;
+        yield [
+          this.#row('key', 0, key! * PAGE_TOKENS + slot, head),
+          this.#row('value', 0, value! * PAGE_TOKENS + slot, head),
+        ];
+      }
+    }
+    for (let rest = 0; rest < field('rests'); rest++) {
+      const entry = this.#struct('restTable', field('firstRest') + rest, REST_ENTRY.bytes);
+      const [key, value] = entry as unknown as number[];
+      yield [
+        this.#row('key', key! >>> 30, key! & 0x3fffffff, head),
+        this.#row('value', value! >>> 30, value! & 0x3fffffff, head),
+      ];
+    }
+  }
+
+  runBlock(block: number, head: number): void {
+    const item = this.#struct('itemTable', block, ITEM.bytes);
+    if (block >= this.items) return;
+    const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    const [sequence, split, splits] = [field('sequence'), field('split'), field('splits')];
+    const heads = this.#integer('kvHeads');
+    const row = sequence * heads + head;
+    const seen = Array.from({ length: this.#group }, (_, query) =>
+      this.#meet(item, head, this.#halves(this.#pointer('queries'), row * this.#group + query)),
+    );
+    if (splits === 1) {
+      this.#write(row, seen);
+      return;
+    }
+    const stride = this.#group * (this.#headDim + 2);
+    const partials = (index: number) =>
+      this.#memory.at(
+        Float32Array,
+        this.#pointer('partials') + BigInt(4 * stride * (index * heads + head)),
+        stride,
+      );
+    this.#leave(partials(block), seen);
+    const arrivals = this.#memory.at(Uint32Array, this.#pointer('arrivals') + BigInt(4 * row), 1);
+    arrivals[0]! += 1;
+    if (arrivals[0] !== splits) return;
+    arrivals[0] = 0;
+    const all = Array.from({ length: splits }, (_, i) => this.#take(partials(block - split + i)));
+    this.#write(
+      row,
+      seen.map((_, query) => joined(all.map((one) => one[query]!))),
+    );
+  }
+
+  #meet(item: Uint32Array, head: number, query: Float32Array): Seen {
+    const parts: Seen[] = [];
+    const [scale, cap] = [this.#float('scale'), this.#float('softCap')];
+    for (const [key, value] of this.#tokens(item, head)) {
+      let logit = 0;
+      for (let i = 0; i < key.length; i++) logit += key[i]! * query[i]!;
+      logit *= scale;
+      if (cap > 0) logit = cap * Math.tanh(logit / cap);
+      parts.push({ output: Float64Array.from(value), largest: logit, sum: 1 });
+    }
+    return parts.length === 0
+      ? { output: new Float64Array(this.#headDim), largest: Number.NEGATIVE_INFINITY, sum: 0 }
+      : joined(parts);
+  }
+
+  #leave(partial: Float32Array, seen: readonly Seen[]): void {
+    for (const [query, { output, largest, sum }] of seen.entries()) {
+      partial.set(output, query * this.#headDim);
+      partial[this.#group * this.#headDim + query] = largest;
+      partial[this.#group * (this.#headDim + 1) + query] = sum;
+    }
+  }
+
+  #take(partial: Float32Array): Seen[] {
+    return Array.from({ length: this.#group }, (_, query) => ({
+      output: Float64Array.from(
+        partial.subarray(query * this.#headDim, (query + 1) * this.#headDim),
+      ),
+      largest: partial[this.#group * this.#headDim + query]!,
+      sum: partial[this.#group * (this.#headDim + 1) + query]!,
+    }));
+  }
+
+  #write(row: number, seen: readonly Seen[]): void {
+    const logSumExp = this.#pointer('logSumExp');
+    for (const [query, { output, largest, sum }] of seen.entries()) {
+      const index = row * this.#group + query;
+      const pointer = this.#pointer('output') + BigInt(4 * index * this.#headDim);
+      const target = this.#memory.at(Float32Array, pointer, this.#headDim);
+      for (let i = 0; i < this.#headDim; i++) target[i] = sum > 0 ? output[i]! / sum : 0;
+      if (logSumExp === 0n) continue;
+      this.#memory.at(Float32Array, logSumExp + BigInt(4 * index), 1)[0] =
+        sum > 0 ? (largest + Math.log2(sum)) * Math.LN2 : Number.NEGATIVE_INFINITY;
+    }
+  }
+}
+
+/** Decodes a token of a piece. */
+function slotOf(piece: Uint8Array, layout: PageLayout, slot: number): Float32Array {
+  const { bits, headDim, along, groupSize } = layout.shape;
+  const half = (byte: number) => f16ToF32(piece[byte]! | (piece[byte + 1]! << 8));
+  return Float32Array.from({ length: headDim }, (_, channel) => {
+    const [own, other] = along === 'tokens' ? [slot, channel] : [channel, slot];
+    const place = 2 * layout.parameterPlace(Math.floor(own / groupSize), other);
+    const bit = layout.codeBit(slot, channel);
+    const code = (piece[bit >> 3]! >> (bit & 7)) & (2 ** bits - 1);
+    return half(layout.scaleByte + place) * code + half(layout.zeroByte + place);
+  });
+}
+
+/** Logits are to base 2. */
+function joined(parts: readonly Seen[]): Seen {
+  const largest = Math.max(...parts.map((part) => part.largest));
+  const result: Seen = { output: new Float64Array(parts[0]!.output.length), largest, sum: 0 };
+  if (largest === Number.NEGATIVE_INFINITY) return result;
+  for (const part of parts) {
+    const share = 2 ** (part.largest - largest);
+    result.sum += part.sum * share;
+    for (let i = 0; i < part.output.length; i++) result.output[i]! += part.output[i]! * share;
+  }
+  return result;
+}
