@@ -1,7 +1,7 @@
 // Times the pack kernel on a card, prompts of 32K tokens x 8 heads, keys and values each in a launch of their own, and compares
 // all bytes with the kernel's host side.
 //
-//   nvcc -std=c++17 -O3 -gencode=arch=compute_90,code=sm_90 -cudart static -Xcompiler -ffp-contract=off -o bench-pack bench-pack.cu
+//   nvcc -std=c++17 -O3 -gencode=arch=compute_90,code=sm_90 -cudart static -Xcompiler -ffp-contract=off -o check-pack pack.cu
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "pack.cuh"
+#include "../pack.cuh"
 
 using namespace lowbit;
 

@@ -1,0 +1,81 @@
+// Attention compiles for its architectures, within a budget of registers and without spills. Needs nvcc.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+
+const HEADER = fileURLToPath(new URL('../kernels/decode.cuh', import.meta.url));
+const hasCompiler = spawnSync('nvcc', ['--version']).status === 0;
+
+/** Most registers, of 255 that 8 warps could have: more say that something is kept that was not before. */
+const KERNELS = [
+  {
+    name: 'folded',
+    keys: '{Tensor::KEY, 4, 128, Along::TOKENS, 128, true}',
+    values: '{Tensor::VALUE, 4, 128, Along::CHANNELS, 128, true}',
+    registers: 200,
+  },
+  {
+    name: 'grouped',
+    keys: '{Tensor::KEY, 4, 128, Along::CHANNELS, 32, false}',
+    values: '{Tensor::VALUE, 4, 128, Along::TOKENS, 32, false}',
+    registers: 185,
+  },
+] as const;
+
+describe.skipIf(!hasCompiler)('attention', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-decode-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.each([80, 90])('compiles for sm_%i', { timeout: 120_000 }, (architecture) => {
+    const source = join(folder, `decode-${architecture}.cu`);
+    writeFileSync(source, sourceText());
+    const { status, stderr, stdout } = spawnSync(
+      'nvcc',
+      [
+        ...['-std=c++20', '-O3', '-cubin', '-Xptxas', '-v', '-Werror', 'all-warnings'],
+        ...['-gencode', `arch=compute_${architecture},code=sm_${architecture}`],
+        ...['-o', join(folder, 'decode.cubin'), source],
+      ],
+      { encoding: 'utf8' },
+    );
+    const report = stdout + stderr;
+    expect(status, report).toBe(0);
+    const usage = usageOf(report);
+    expect(Object.keys(usage).sort()).toEqual(KERNELS.map(({ name }) => name));
+    for (const { name, registers } of KERNELS) {
+      expect(usage[name]?.spilled, name).toBe(0);
+      expect(usage[name]?.registers, name).toBeLessThanOrEqual(registers);
+      // What a kernel without a loop would need: the report is of something else.
+      expect(usage[name]?.registers, name).toBeGreaterThan(100);
+    }
+  });
+});
+
+function sourceText(): string {
+  const kernels = KERNELS.map(
+    ({ name, keys, values }) => `
+extern "C" __global__ void __launch_bounds__(256, 1) ${name}(const __grid_constant__ DecodeJob job) {
+  decode<PageLayout${keys}, PageLayout${values}, 4, 8>(job);
+}`,
+  );
+  return [`#include "${HEADER}"`, 'using namespace lowbit;', ...kernels].join('\n');
+}
+
+/** Registers and spilled bytes by entry, from what ptxas reports. */
+function usageOf(report: string): Record<string, { registers: number; spilled: number }> {
+  const entries = report.split(/Compiling entry function '/).slice(1);
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const [, stores, loads] =
+        /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(entry) ?? [];
+      const [, registers] = /Used (\d+) registers/.exec(entry) ?? [];
+      return [
+        entry.slice(0, entry.indexOf("'")),
+        { registers: Number(registers), spilled: Number(stores) + Number(loads) },
+      ];
+    }),
+  );
+}
