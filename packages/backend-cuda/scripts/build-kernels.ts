@@ -9,11 +9,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
-import type { ImageManifest, KernelUsage, Manifest } from '../src/images.js';
+import {
+  type ImageManifest,
+  type ImagePart,
+  type KernelUsage,
+  type Manifest,
+  PARTS,
+} from '../src/images.js';
 import { INSTANCES } from '../src/instances.js';
 import {
   COMPILER_FLAGS,
   KERNELS_FOLDER,
+  kernelNames,
+  type Part,
   sourceHash,
   sourceText,
   TARGETS,
@@ -27,6 +35,8 @@ const MACHINE_CODE_VERSION = 13_000;
 const PTX_VERSION = 11_080;
 /** The PTX that drivers for CUDA 11.8 know; what kernels use is older than that. */
 const PTX_HEADER = '.version 7.8';
+/** Of later versions, about which bytes of a load are used: code is the same without them. */
+const HINTS = /^\s*\.pragma "used_bytes_mask[^\n]*\n/gm;
 
 const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-kernels-'));
 mkdirSync(IMAGES_FOLDER, { recursive: true });
@@ -38,21 +48,36 @@ rmSync(folder, { recursive: true });
 
 async function build(target: Target): Promise<ImageManifest> {
   const { name, kind, capability } = target;
+  const [attend, pack] = await Promise.all(PARTS.map((part) => buildPart(part, target)));
+  return {
+    name,
+    kind,
+    capability,
+    minimumVersion: kind === 'ptx' ? PTX_VERSION : MACHINE_CODE_VERSION,
+    parts: { attend: attend as ImagePart, pack: pack as ImagePart },
+  };
+}
+
+async function buildPart(part: Part, target: Target): Promise<ImagePart> {
+  const { kind, capability } = target;
+  const name = `${part}.${target.name}`;
   const number = `${capability.major}${capability.minor}`;
   const source = join(folder, `${name}.cu`);
-  writeFileSync(source, sourceText(target));
+  writeFileSync(source, sourceText(part, target));
   const machineCode = join(folder, `${name}.cubin`);
-  const compile = (code: string, output: string, input: string) =>
+  const compile = (code: string, output: string) =>
     run('nvcc', [
       ...[...COMPILER_FLAGS, '-I', KERNELS_FOLDER, `-gencode=arch=compute_${number},code=${code}`],
-      ...[code.startsWith('sm') ? '-cubin' : '-ptx', '-o', output, input],
+      ...[code.startsWith('sm') ? '-cubin' : '-ptx', '-o', output, source],
     ]);
-  const report = await compile(`sm_${number}`, machineCode, source);
+  const report = await compile(`sm_${number}`, machineCode);
   let bytes = readFileSync(machineCode);
   if (kind === 'ptx') {
     const path = join(folder, `${name}.ptx`);
-    await compile(`compute_${number}`, path, source);
-    const text = readFileSync(path, 'utf8').replace(/^\.version .*$/m, PTX_HEADER);
+    await compile(`compute_${number}`, path);
+    const text = readFileSync(path, 'utf8')
+      .replace(/^\.version .*$/m, PTX_HEADER)
+      .replace(HINTS, '');
     writeFileSync(path, text);
     // Nothing in it is newer than its header says.
     await run('ptxas', [`-arch=sm_${number}`, '-o', join(folder, `${name}.checked`), path]);
@@ -60,34 +85,33 @@ async function build(target: Target): Promise<ImageManifest> {
   }
   const file = `${name}.${kind === 'ptx' ? 'ptx' : 'cubin'}.br`;
   writeFileSync(IMAGES_FOLDER + file, brotliCompressSync(bytes));
-  console.log(`${name}: ${bytes.length} bytes`);
-  return {
-    name,
-    kind,
-    capability,
-    file,
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    minimumVersion: kind === 'ptx' ? PTX_VERSION : MACHINE_CODE_VERSION,
-    kernels: usageOf(report, target),
-  };
+  console.log(`${file}: ${bytes.length} bytes before compression`);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { file, sha256, kernels: usageOf(part, report, target) };
 }
 
 /** What ptxas reports of each kernel. */
-function usageOf(report: string, target: Target): Record<string, KernelUsage> {
+function usageOf(part: Part, report: string, target: Target): Record<string, KernelUsage> {
   const entries = report.split(/Compiling entry function '/).slice(1);
   const found = new Map(
     entries.map((entry) => {
-      const [, stores, loads] = /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(entry) ?? [];
+      const [, stores, loads] =
+        /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(entry) ?? [];
       const [, registers] = /Used (\d+) registers/.exec(entry) ?? [];
       const usage = { registers: Number(registers), spilledBytes: Number(stores) + Number(loads) };
       return [entry.slice(0, entry.indexOf("'")), usage];
     }),
   );
+  const instances = new Map(INSTANCES.map((instance) => [instance.name, instance]));
   return Object.fromEntries(
-    INSTANCES.map((instance) => {
-      const usage = found.get(instance.name);
-      if (usage === undefined) throw new Error(`${target.name} has no ${instance.name}`);
-      return [instance.name, { warps: warpsOf(instance, target), ...usage }];
+    kernelNames(part).map((name) => {
+      const usage = found.get(name);
+      if (usage === undefined) throw new Error(`${target.name} has no ${name}`);
+      const instance = instances.get(name);
+      return [
+        name,
+        instance === undefined ? usage : { warps: warpsOf(instance, target), ...usage },
+      ];
     }),
   );
 }

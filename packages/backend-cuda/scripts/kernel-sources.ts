@@ -4,10 +4,18 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { INSTANCES, type KernelInstance, type TensorInstance } from '../src/instances.js';
+import { PARTS } from '../src/images.js';
+import {
+  INSTANCES,
+  type KernelInstance,
+  PACK_INSTANCES,
+  type TensorInstance,
+} from '../src/instances.js';
 import { pageLayout } from '../src/pages/page-layout.js';
 
 export const KERNELS_FOLDER = fileURLToPath(new URL('../kernels/', import.meta.url));
+
+export type Part = (typeof PARTS)[number];
 
 export const COMPILER_FLAGS = ['-std=c++20', '-O3', '-Xptxas', '-v'] as const;
 
@@ -24,9 +32,11 @@ const KIBIBYTE = 1024;
 
 export const TARGETS: readonly Target[] = [
   machineCode(8, 0, 163),
+  // Cards of 8.6 run the code of 8.0, but have less shared memory.
+  machineCode(8, 6, 99),
   machineCode(8, 9, 99),
   machineCode(9, 0, 227),
-  // For later cards, some of which have no more shared memory than those of 8.9, and for drivers that do not know the machine code.
+  // For later cards, some of which have no more shared memory than those of 8.6, and for drivers that do not know the machine code.
   { name: 'ptx_80', kind: 'ptx', capability: { major: 8, minor: 0 }, sharedBytes: 99 * KIBIBYTE },
 ];
 
@@ -53,7 +63,16 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 /** Of a warp, behind its pages. */
 const BARRIER_BYTES = 16;
 
-export function sourceText(target: Target): string {
+/** Names of the kernels of a part. */
+export function kernelNames(part: Part): string[] {
+  return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
+}
+
+export function sourceText(part: Part, target: Target): string {
+  return part === 'attend' ? attendText(target) : packText();
+}
+
+function attendText(target: Target): string {
   const kernels = INSTANCES.map((instance) => {
     const { name, key, value, headDim, queryHeads } = instance;
     const warps = warpsOf(instance, target);
@@ -67,6 +86,21 @@ export function sourceText(target: Target): string {
   return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
+function packText(): string {
+  const kernels = PACK_INSTANCES.map(({ name, tensor, shape, headDim }) => {
+    const { bits, along, groupSize } = shape;
+    const mode = shape.hasZero ? 'ASYMMETRIC' : 'SYMMETRIC';
+    const plan = `PackPlan<Tensor::${tensor.toUpperCase()}, ${bits}, Along::${along.toUpperCase()}, ${groupSize}, ${headDim}, Mode::${mode}>`;
+    return [
+      `extern "C" __global__ void __launch_bounds__(PackKernel<${plan}>::THREADS, 1024 / PackKernel<${plan}>::THREADS)`,
+      `${name}(const PackJob job) {`,
+      `  PackKernel<${plan}>::runOnDevice(job, blockIdx.x, blockIdx.y);`,
+      '}',
+    ].join('\n');
+  });
+  return ['#include "pack.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+}
+
 function layoutText(tensor: string, instance: TensorInstance, headDim: number): string {
   const { bits, along, groupSize, hasZero } = instance;
   return `PageLayout{Tensor::${tensor}, ${bits}, ${headDim}, Along::${along.toUpperCase()}, ${groupSize}, ${hasZero}}`;
@@ -77,6 +111,7 @@ export function sourceHash(): string {
   const hash = createHash('sha256');
   const headers = readdirSync(KERNELS_FOLDER).filter((name) => name.endsWith('.cuh'));
   for (const name of headers.sort()) hash.update(`${name}\n${readFileSync(KERNELS_FOLDER + name)}`);
-  for (const target of TARGETS) hash.update(`${JSON.stringify(target)}\n${sourceText(target)}`);
+  for (const target of TARGETS)
+    for (const part of PARTS) hash.update(`${JSON.stringify(target)}\n${sourceText(part, target)}`);
   return hash.update(COMPILER_FLAGS.join(' ')).digest('hex');
 }

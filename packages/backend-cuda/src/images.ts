@@ -7,19 +7,26 @@ import type { KernelImage } from './driver/kernel-images.js';
 
 /** What a kernel takes of a card. */
 export interface KernelUsage {
-  /** Of a block. */
-  readonly warps: number;
+  /** Of a block of attention, which chooses them by image. */
+  readonly warps?: number;
   readonly registers: number;
   readonly spilledBytes: number;
 }
 
-export interface ImageManifest extends KernelImage {
+/** A module. */
+export interface ImagePart {
   /** In `images`, compressed. */
   readonly file: string;
-  /** Of the image itself. */
+  /** Of what the driver loads. */
   readonly sha256: string;
   /** By name. */
   readonly kernels: Readonly<Record<string, KernelUsage>>;
+}
+
+export const PARTS = ['attend', 'pack'] as const;
+
+export interface ImageManifest extends KernelImage {
+  readonly parts: Readonly<Record<(typeof PARTS)[number], ImagePart>>;
 }
 
 export interface Manifest {
@@ -36,6 +43,6 @@ export function kernelManifest(): Manifest {
 }
 
 /** The bytes that the driver loads. */
-export function imageBytes({ file }: ImageManifest): Uint8Array {
+export function partBytes({ file }: ImagePart): Uint8Array {
   return brotliDecompressSync(readFileSync(new URL(file, FOLDER)));
 }

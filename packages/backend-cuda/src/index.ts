@@ -11,9 +11,15 @@ export interface CudaProbeOptions extends CudaOptions {
   readonly device?: number;
 }
 
-/** Whether the kernels of this package run here; never throws for what a machine lacks. */
-export function probe(options: CudaProbeOptions = {}): Promise<BackendProbe> {
-  return probeCuda({ images: kernelManifest().images, ...options });
+/** Whether the kernels of this package run here, which nothing in it launches yet; never throws for what a machine lacks. */
+export async function probe(options: CudaProbeOptions = {}): Promise<BackendProbe> {
+  const found = await probeCuda({ images: kernelManifest().images, ...options });
+  if (!found.ok) return found;
+  return {
+    ok: false,
+    reason: `${found.device}: this version of the package has kernels, and no backend that launches them`,
+    next: 'Use another backend.',
+  };
 }
 
 export { Context, type Disposable } from './driver/context.js';

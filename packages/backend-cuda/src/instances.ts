@@ -19,7 +19,7 @@ export interface KernelInstance {
   readonly headDim: number;
   /** That share a kv head. */
   readonly queryHeads: number;
-  /** Of a block; one block to a multiprocessor. */
+  /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
   readonly warps: number;
 }
 
@@ -41,6 +41,33 @@ export const INSTANCES: readonly KernelInstance[] = BITS.flatMap((bits) =>
     ),
   ),
 );
+
+/** What packs one tensor. */
+export interface PackInstance {
+  /** In the kernel images. */
+  readonly name: string;
+  readonly tensor: 'key' | 'value';
+  readonly shape: TensorInstance;
+  readonly headDim: number;
+}
+
+/** One for every tensor that attention meets. */
+export const PACK_INSTANCES: readonly PackInstance[] = packInstances();
+
+function packInstances(): PackInstance[] {
+  const instances = INSTANCES.flatMap(({ key, value, headDim }) =>
+    (
+      [
+        ['key', key],
+        ['value', value],
+      ] as const
+    ).map(([tensor, shape]) => {
+      const name = `pack_${tensor[0]}${tensorName(shape)}_d${headDim}`;
+      return { name, tensor, shape, headDim };
+    }),
+  );
+  return [...new Map(instances.map((instance) => [instance.name, instance])).values()];
+}
 
 function instance(shape: Omit<KernelInstance, 'name'>): KernelInstance {
   const { key, value, headDim, queryHeads } = shape;

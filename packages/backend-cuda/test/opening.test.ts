@@ -150,10 +150,12 @@ test('a card below every image', async () => {
   });
 });
 
-test('while the package has no kernels, a good card is not called usable', async () => {
+test('while nothing launches the kernels, a good card is not called usable', async () => {
   expect(await probe({ driver: new FakeCuda().driver })).toEqual({
     ok: false,
-    reason: expect.stringMatching(/^Fake H200 .*: this version of the package has no kernels$/),
+    reason: expect.stringMatching(
+      /^Fake H200 .*, kernels sm_90: this version of the package has kernels, and no backend that launches them$/,
+    ),
     next: expect.stringContaining('another backend'),
   });
 });

@@ -20,6 +20,8 @@ const LANES = 32;
 export interface LayerAttentionOptions {
   readonly module: Module;
   readonly instance: KernelInstance;
+  /** Of a block, as the image has them. */
+  readonly warps: number;
   readonly plan: LayerPlan;
   readonly memory: LayerMemory;
   readonly tables: StepTables;
@@ -46,14 +48,14 @@ export class LayerAttention {
 
   /** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
   constructor(options: LayerAttentionOptions) {
-    const { module, instance, plan, memory, scratch } = options;
+    const { module, instance, warps, plan, memory, scratch } = options;
     const { geometry, key, value } = plan;
     const pageBytes = (memory.key.sizeOf('packed') + memory.value.sizeOf('packed')) / key.heads;
     this.#options = options;
     this.#launch = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]).prepare({
       grid: [1, value.heads],
-      block: [LANES * instance.warps],
-      sharedBytes: instance.warps * (pageBytes + BARRIER_BYTES),
+      block: [LANES * warps],
+      sharedBytes: warps * (pageBytes + BARRIER_BYTES),
     });
     this.#job = this.#launch.parameters.view(0);
     for (const tensor of ['key', 'value'] as const) {

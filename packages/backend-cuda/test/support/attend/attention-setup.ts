@@ -162,6 +162,7 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
   const attention = new LayerAttention({
     module,
     instance: INSTANCE,
+    warps: INSTANCE.warps,
     plan: layer,
     memory: memory.layers[0]!,
     tables,
