@@ -13,7 +13,7 @@ const LANES = 32;
 /** That blocks of packing want on a multiprocessor together. */
 const PACK_LANES = 1024;
 /** Of a lane, stores and loads: what the 168 registers of twelve warps leave out. */
-const SPILLED_BYTES = 80;
+const SPILLED_BYTES = 96;
 const PACKAGE_BYTES = 20e6;
 
 const manifest = kernelManifest();
