@@ -28,6 +28,7 @@ import {
   type Target,
   warpsOf,
 } from './kernel-sources.js';
+import { usageOf } from './ptxas-report.js';
 
 const IMAGES_FOLDER = fileURLToPath(new URL('../images/', import.meta.url));
 /** Drivers for this version load machine code of nvcc 13, and PTX of the version below. */
@@ -87,21 +88,12 @@ async function buildPart(part: Part, target: Target): Promise<ImagePart> {
   writeFileSync(IMAGES_FOLDER + file, brotliCompressSync(bytes));
   console.log(`${file}: ${bytes.length} bytes before compression`);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  return { file, sha256, kernels: usageOf(part, report, target) };
+  return { file, sha256, kernels: kernelsOf(part, report, target) };
 }
 
-/** What ptxas reports of each kernel. */
-function usageOf(part: Part, report: string, target: Target): Record<string, KernelUsage> {
-  const entries = report.split(/Compiling entry function '/).slice(1);
-  const found = new Map(
-    entries.map((entry) => {
-      const [, stores, loads] =
-        /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(entry) ?? [];
-      const [, registers] = /Used (\d+) registers/.exec(entry) ?? [];
-      const usage = { registers: Number(registers), spilledBytes: Number(stores) + Number(loads) };
-      return [entry.slice(0, entry.indexOf("'")), usage];
-    }),
-  );
+/** What ptxas reports of each kernel, and the warps that it is built for. */
+function kernelsOf(part: Part, report: string, target: Target): Record<string, KernelUsage> {
+  const found = usageOf(report);
   const instances = new Map(INSTANCES.map((instance) => [instance.name, instance]));
   return Object.fromEntries(
     kernelNames(part).map((name) => {

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { PARTS } from '../src/images.js';
 import {
   INSTANCES,
@@ -59,9 +60,6 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
   if (fitting === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
   return Math.min(instance.warps, fitting);
 }
-
-/** Of a warp, behind its pages. */
-const BARRIER_BYTES = 16;
 
 /** Names of the kernels of a part. */
 export function kernelNames(part: Part): string[] {

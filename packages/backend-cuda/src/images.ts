@@ -3,6 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
+import { LowbitKvError } from '@lowbit-kv/core';
 import type { KernelImage } from './driver/kernel-images.js';
 
 /** What a kernel takes of a card. */
@@ -38,8 +39,20 @@ export interface Manifest {
 
 const FOLDER = new URL('../images/', import.meta.url);
 
-export function kernelManifest(): Manifest {
-  return JSON.parse(readFileSync(new URL('manifest.json', FOLDER), 'utf8')) as Manifest;
+/** Throws KERNEL_IMAGE_INVALID where the images are not beside the code, as after bundling. */
+export function kernelManifest(folder = FOLDER): Manifest {
+  const file = new URL('manifest.json', folder);
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+  } catch (cause) {
+    throw new LowbitKvError('KERNEL_IMAGE_INVALID', {
+      message: 'the kernel images of the package cannot be read',
+      value: file.href,
+      valid: 'the folder `images` as the package ships it',
+      next: 'Install the package again, and leave it out of bundles.',
+      cause,
+    });
+  }
 }
 
 /** The bytes that the driver loads. */

@@ -13,7 +13,7 @@ export interface CudaProbeOptions extends CudaOptions {
 
 /** Whether the kernels of this package run here, which nothing in it launches yet; never throws for what a machine lacks. */
 export async function probe(options: CudaProbeOptions = {}): Promise<BackendProbe> {
-  const found = await probeCuda({ images: kernelManifest().images, ...options });
+  const found = await probeCuda({ images: () => kernelManifest().images, ...options });
   if (!found.ok) return found;
   return {
     ok: false,

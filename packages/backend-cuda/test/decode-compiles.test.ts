@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { usageOf } from '../scripts/ptxas-report.js';
 
 const HEADER = fileURLToPath(new URL('../kernels/decode.cuh', import.meta.url));
 const hasCompiler = spawnSync('nvcc', ['--version']).status === 0;
@@ -44,12 +45,12 @@ describe.skipIf(!hasCompiler)('attention', () => {
     const report = stdout + stderr;
     expect(status, report).toBe(0);
     const usage = usageOf(report);
-    expect(Object.keys(usage).sort()).toEqual(KERNELS.map(({ name }) => name));
+    expect([...usage.keys()].sort()).toEqual(KERNELS.map(({ name }) => name));
     for (const { name, registers } of KERNELS) {
-      expect(usage[name]?.spilled, name).toBe(0);
-      expect(usage[name]?.registers, name).toBeLessThanOrEqual(registers);
+      expect(usage.get(name)?.spilledBytes, name).toBe(0);
+      expect(usage.get(name)?.registers, name).toBeLessThanOrEqual(registers);
       // What a kernel without a loop would need: the report is of something else.
-      expect(usage[name]?.registers, name).toBeGreaterThan(100);
+      expect(usage.get(name)?.registers, name).toBeGreaterThan(100);
     }
   });
 });
@@ -62,20 +63,4 @@ extern "C" __global__ void __launch_bounds__(256, 1) ${name}(const __grid_consta
 }`,
   );
   return [`#include "${HEADER}"`, 'using namespace lowbit;', ...kernels].join('\n');
-}
-
-/** Registers and spilled bytes by entry, from what ptxas reports. */
-function usageOf(report: string): Record<string, { registers: number; spilled: number }> {
-  const entries = report.split(/Compiling entry function '/).slice(1);
-  return Object.fromEntries(
-    entries.map((entry) => {
-      const [, stores, loads] =
-        /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(entry) ?? [];
-      const [, registers] = /Used (\d+) registers/.exec(entry) ?? [];
-      return [
-        entry.slice(0, entry.indexOf("'")),
-        { registers: Number(registers), spilled: Number(stores) + Number(loads) },
-      ];
-    }),
-  );
 }

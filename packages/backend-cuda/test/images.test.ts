@@ -22,6 +22,15 @@ it('are built from these sources', () => {
   expect(manifest.sources, 'run `pnpm build-kernels`').toBe(sourceHash());
 });
 
+it('that are missing are an error with a next step', () => {
+  expect(() => kernelManifest(new URL('file:///nowhere/images/'))).toThrow(
+    expect.objectContaining({
+      code: 'KERNEL_IMAGE_INVALID',
+      value: expect.stringContaining('nowhere'),
+    }),
+  );
+});
+
 it('are all there, and nothing else, in less than 20 MB', () => {
   expect(manifest.images.map(({ name }) => name)).toEqual(TARGETS.map(({ name }) => name));
   const files = readdirSync(FOLDER).sort();

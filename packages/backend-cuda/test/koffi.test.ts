@@ -57,7 +57,7 @@ describe.skipIf(compiler === undefined)('libcuda in C', () => {
       capability: { major: 9, minor: 0 },
       minimumVersion: 12_000,
     } as const;
-    expect(await probeCuda({ library: built.library, images: [image] })).toEqual({
+    expect(await probeCuda({ library: built.library, images: () => [image] })).toEqual({
       ok: true,
       device:
         'Fake card 0 (compute capability 9.0, 140.0 GiB, 1016 multiprocessors), driver for CUDA 13.0, kernels sm_90',

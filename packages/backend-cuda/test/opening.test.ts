@@ -6,6 +6,7 @@ import { chooseImage, requireImage } from '../src/driver/kernel-images.js';
 import { libraryNames, openLibrary } from '../src/driver/library.js';
 import { probeCuda } from '../src/driver/probe.js';
 import { cudaVersionText, driverAdvice } from '../src/driver/version.js';
+import { kernelManifest } from '../src/images.js';
 import { probe } from '../src/index.js';
 import { FakeCuda, type FakeOptions } from './support/fake/fake-driver.js';
 import { errorOf } from './support/open-fake.js';
@@ -35,7 +36,7 @@ const images: readonly KernelImage[] = [
 const probed = (options: FakeOptions, device?: number) =>
   probeCuda({
     driver: new FakeCuda(options).driver,
-    images,
+    images: () => images,
     environment: {},
     ...(device === undefined ? {} : { device }),
   });
@@ -59,7 +60,7 @@ test('no library: every place that was tried, and what to install', async () => 
     code: 'BACKEND_UNAVAILABLE',
     value: 'darwin',
   });
-  expect(await probeCuda({ library: '/nowhere/libcuda.so.1', images })).toEqual({
+  expect(await probeCuda({ library: '/nowhere/libcuda.so.1', images: () => images })).toEqual({
     ok: false,
     reason: expect.stringMatching(/library of the NVIDIA driver does not load \(\/nowhere/),
     next: expect.stringContaining('driver 520'),
@@ -91,7 +92,7 @@ test('no card, and cards that a variable hides', async () => {
   });
   const { driver } = new FakeCuda({ devices: [] });
   const environment = { CUDA_VISIBLE_DEVICES: '' };
-  expect(await probeCuda({ driver, images, environment })).toEqual({
+  expect(await probeCuda({ driver, images: () => images, environment })).toEqual({
     ok: false,
     reason:
       'the NVIDIA driver finds no card that CUDA_VISIBLE_DEVICES leaves (CUDA_VISIBLE_DEVICES=)',
@@ -147,6 +148,15 @@ test('a card below every image', async () => {
   expect(await probed({ devices: [{ capability: 75 }] })).toMatchObject({
     ok: false,
     next: 'Use a card of compute capability 8.0 or higher, or another backend.',
+  });
+});
+
+test('images that cannot be read are a reason, not an exception', async () => {
+  const unread = () => kernelManifest(new URL('file:///nowhere/images/')).images;
+  expect(await probeCuda({ driver: new FakeCuda().driver, images: unread })).toEqual({
+    ok: false,
+    reason: expect.stringContaining('file:///nowhere/images/manifest.json'),
+    next: expect.stringContaining('Install the package again'),
   });
 });
 

@@ -11,10 +11,8 @@ import type { KernelInstance } from '../instances.js';
 import type { LayerMemory } from '../memory/store-memory.js';
 import type { AttentionScratch } from './attention-scratch.js';
 import type { StepTables } from './step-tables.js';
-import { DECODE_JOB } from './structs.js';
+import { BARRIER_BYTES, DECODE_JOB } from './structs.js';
 
-/** Of the barriers of a warp, behind its pages. */
-const BARRIER_BYTES = 16;
 const LANES = 32;
 
 export interface LayerAttentionOptions {

@@ -69,3 +69,5 @@ export const PAGE_TOKENS = 128;
 /** Rows of a source that a RestEntry can name; the source is in the bits above. */
 export const REST_ROWS = 2 ** 30;
 export const REST_SOURCES = { packed: 0, window: 1, input: 2 } as const;
+/** Of the barriers of a warp in shared memory, behind the pages of all warps. */
+export const BARRIER_BYTES = 16;

@@ -8,7 +8,8 @@ import { chooseImage, type KernelImage } from './kernel-images.js';
 import { cudaVersionText } from './version.js';
 
 export interface ProbeOptions extends CudaOptions {
-  readonly images: readonly KernelImage[];
+  /** Called when there is a card; what it throws is the reason that none is usable. */
+  readonly images: () => readonly KernelImage[];
   /** Number of the device; the first where none is given. */
   readonly device?: number;
 }
@@ -24,7 +25,8 @@ export async function probeCuda(options: ProbeOptions): Promise<BackendProbe> {
   }
 }
 
-function describe(cuda: Cuda, { images, device: ordinal = 0 }: ProbeOptions): BackendProbe {
+function describe(cuda: Cuda, { images: load, device: ordinal = 0 }: ProbeOptions): BackendProbe {
+  const images = load();
   const device = cuda.device(ordinal);
   const driver = `driver for CUDA ${cudaVersionText(cuda.version)}`;
   const choose = (candidate: Device) =>
