@@ -46,7 +46,6 @@ struct HeldEntries {
 
   __device__ __forceinline__ int key(int turn) const { return __shfl_sync(ALL, held.x, turn % LANES); }
   __device__ __forceinline__ int value(int turn) const { return __shfl_sync(ALL, held.y, turn % LANES); }
-  __device__ __forceinline__ int position(int turn) const { return __shfl_sync(ALL, held.z, turn % LANES); }
   __device__ __forceinline__ int slots(int turn) const { return __shfl_sync(ALL, held.w, turn % LANES); }
 };
 
@@ -78,26 +77,24 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   Queries<K> queries;
   Seen<V> seen;
   seen.clear();
-  // The youngest position that the query does not see.
-  const int oldest = job.slidingWindow > 0 ? item.position - job.slidingWindow : -1;
   const RestEntry* rests = job.restTable + item.firstRest;
   const auto loadQueries = [&] {
-    queries.load(job.queries + (row * GROUP + prepared) * K.headDim, job.scale, lane, prepared < GROUP);
+    queries.load(job.queries, job.queryType, (row * GROUP + prepared) * K.headDim, job.scale, lane, prepared < GROUP);
   };
   if (item.packedRests > 0) {
     // Rare: decoded where pages come to.
     loadQueries();
-    meetRest<K, V, WARPS>(seen, queries, job, rests, 0, item.packedRests, head, oldest, warp, lane, reinterpret_cast<__half*>(ring.key),
+    meetRest<K, V, WARPS>(seen, queries, job, rests, 0, item.packedRests, head, warp, lane, reinterpret_cast<__half*>(ring.key),
                           reinterpret_cast<__half*>(ring.value));
     ring.giveBack();
   }
   fetchKey(0);
   fetchValue(0);
   loadQueries();
-  meetRest<K, V, WARPS>(seen, queries, job, rests, item.packedRests, item.rests, head, oldest, warp, lane, nullptr, nullptr);
+  meetRest<K, V, WARPS>(seen, queries, job, rests, item.packedRests, item.rests, head, warp, lane, nullptr, nullptr);
   using Keys = std::conditional_t<K.along == Along::TOKENS, FoldedKeys<K>, GroupedKeys<K>>;
   Keys keys(queries, lane);
-  int slots = entries.slots(0), position = entries.position(0);
+  int slots = entries.slots(0);
   for (int turn = 0; turn < turns; turn++) {
     float logits[D::TOKEN_ROWS];
     ring.awaitKey(turn);
@@ -105,12 +102,12 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     __syncwarp();
     fetchKey(turn + 1);
     if (job.softCap > 0.0f) capLogits(logits, job.softCap);
-    if (slots != PAGE_TOKENS << 16 || position <= oldest) {
+    if (slots != PAGE_TOKENS << 16) {
       const int first = slots & 0xffff, count = slots >> 16;
 #pragma unroll
       for (int i = 0; i < D::TOKEN_ROWS; i++) {
         const int number = 8 * i + lane / 4 - first;
-        if (number < 0 || number >= count || position + number <= oldest) logits[i] = -INFINITY;
+        if (number < 0 || number >= count) logits[i] = -INFINITY;
       }
     }
     ring.awaitValue(turn);
@@ -118,7 +115,7 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     else meetFoldedValues<V>(seen, logits, ring.value, lane);
     __syncwarp();
     fetchValue(turn + 1);
-    slots = entries.slots(turn + 1), position = entries.position(turn + 1);
+    slots = entries.slots(turn + 1);
     if (turn % LANES == LANES - 2) entries.hold(turn + 2, lane);
   }
 

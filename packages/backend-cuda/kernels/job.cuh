@@ -28,9 +28,10 @@ struct Item {
   /// Number of the item among those of its sequence, which follow one another, and how many they are.
   int split;
   int splits;
-  /// Of the query.
-  int position;
-  int unused[3];
+  /// Statistics pages of the sequence, or -1.
+  int keyStatistics;
+  int valueStatistics;
+  int unused[2];
 };
 
 /// Where a token that is on no page lies: 2^30 times where (0 packed page, 1 window page, 2 input), and its row: number of the
@@ -42,6 +43,8 @@ struct RestEntry {
   int unused;
 };
 
+enum class QueryType : int { F32, F16, BF16 };
+
 /// What a launch reads and writes. Page `id` of a pool holds its heads one after another.
 struct DecodeJob {
   const uint8_t* keys;
@@ -52,13 +55,16 @@ struct DecodeJob {
   /// f16 [row][kv head][channel].
   const __half* keyInput;
   const __half* valueInput;
+  /// f16 [page][transform that takes statistics][kv head][channel].
+  const __half* keyStatistics;
+  const __half* valueStatistics;
   /// How many items there are; the grid may be larger.
   const int* items;
   const Item* itemTable;
   const PageEntry* pageTable;
   const RestEntry* restTable;
-  /// [sequence][kv head][query head of it][channel].
-  const __half* queries;
+  /// [sequence][kv head][query head of it][channel], of `queryType`.
+  const void* queries;
   /// [item][kv head][query head][channel], then maxima and sums.
   float* partials;
   /// [sequence][kv head]: 0 before and after.
@@ -73,8 +79,7 @@ struct DecodeJob {
   float scale;
   /// Of logits to base 2; 0 where there is none.
   float softCap;
-  /// Positions that a query sees, its own included; 0 for all.
-  int slidingWindow;
+  QueryType queryType;
 };
 
 }  // namespace lowbit

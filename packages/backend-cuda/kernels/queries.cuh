@@ -1,8 +1,18 @@
 // Queries as they meet keys: 16-bit integers in two bytes, and two f16 parts.
 #pragma once
 #include "codes.cuh"
+#include "job.cuh"
 
 namespace lowbit {
+
+/// Four elements of queries that begin at multiples of 16 bytes.
+__device__ __forceinline__ float4 fourOf(const void* queries, QueryType type, size_t index) {
+  if (type == QueryType::F32) return __ldg(static_cast<const float4*>(queries) + index);
+  const uint2 q = __ldg(static_cast<const uint2*>(queries) + index);
+  if (type == QueryType::F16) return make_float4(lowHalf(q.x), highHalf(q.x), lowHalf(q.y), highHalf(q.y));
+  return make_float4(__uint_as_float(q.x << 16), __uint_as_float(q.x & 0xffff0000u), __uint_as_float(q.y << 16),
+                     __uint_as_float(q.y & 0xffff0000u));
+}
 
 /// Queries of head lane / 8 as they meet keys. Lanes of even g prepare the first half of the channels, those of odd g the
 /// second, each channels 4 t to 4 t + 3 of every k-half, and hand one another the bytes that they need.
@@ -18,15 +28,15 @@ struct Queries {
   /// High bytes in lanes of even g, low bytes in odd ones: B of the products with codes.
   uint32_t bytes[HALVES];
 
-  __device__ __forceinline__ void load(const __half* query, float scale, int lane, bool isUsed) {
+  /// `first`: element of the head's query.
+  __device__ __forceinline__ void load(const void* queries, QueryType type, size_t first, float scale, int lane, bool isUsed) {
     const int t = lane % 4, role = lane / 4 % 2;
     float x[HALVES][4];
 #pragma unroll
     for (int half = 0; half < HALVES; half++) {
-      uint2 q = make_uint2(0u, 0u);
-      if (isUsed) q = __ldg(reinterpret_cast<const uint2*>(query) + 4 * half + t);
-      x[half][0] = lowHalf(q.x) * scale, x[half][1] = highHalf(q.x) * scale;
-      x[half][2] = lowHalf(q.y) * scale, x[half][3] = highHalf(q.y) * scale;
+      float4 q = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (isUsed) q = fourOf(queries, type, first / 4 + 4 * half + t);
+      x[half][0] = q.x * scale, x[half][1] = q.y * scale, x[half][2] = q.z * scale, x[half][3] = q.w * scale;
 #pragma unroll
       for (int pair = 0; pair < 2; pair++) {
         __half2 part = __floats2half2_rn(x[half][2 * pair], x[half][2 * pair + 1]);

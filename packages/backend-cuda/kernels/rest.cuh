@@ -77,7 +77,7 @@ __device__ __forceinline__ uint32_t pairOf(__half low, __half high) {
 /// 16 rows of each tensor, when there may be packed ones among them.
 template <PageLayout K, PageLayout V, int WARPS>
 __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& queries, const DecodeJob& job, const RestEntry* table, int begin,
-                                         int end, int head, int oldest, int warp, int lane, __half* keyScratch, __half* valueScratch) {
+                                         int end, int head, int warp, int lane, __half* keyScratch, __half* valueScratch) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
   for (int first = begin + 16 * warp; first < end; first += 16 * WARPS) {
@@ -102,8 +102,8 @@ __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& querie
     }
     float logits[2] = {sums[0] + sums[1], sums[2] + sums[3]};
     if (job.softCap > 0.0f) capLogits(logits, job.softCap);
-    if (first + g >= end || upper.position <= oldest) logits[0] = -INFINITY;
-    if (first + g + 8 >= end || lower.position <= oldest) logits[1] = -INFINITY;
+    if (first + g >= end) logits[0] = -INFINITY;
+    if (first + g + 8 >= end) logits[1] = -INFINITY;
     const float largest = maxOfRows(fmaxf(logits[0], logits[1]));
     if (largest == -INFINITY) continue;
     const float raised = fmaxf(seen.largest, largest);

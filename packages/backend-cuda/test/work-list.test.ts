@@ -38,7 +38,8 @@ describe('random batches', () => {
         expect(items.map(({ split }) => split)).toEqual(items.map((_, index) => index));
         for (const item of items) {
           expect(item.splits).toBe(items.length);
-          expect(item.position).toBe((sequence.length - sequence.queries + query) >>> 0);
+          expect(item.keyStatistics | 0).toBe(sequence.key.statistics);
+          expect(item.valueStatistics | 0).toBe(sequence.value.statistics);
           if (items.length > 1) expect(item.pages + item.rests).toBeGreaterThan(0);
         }
         seen.splits += items.length - 1;

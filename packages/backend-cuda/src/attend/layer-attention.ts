@@ -1,7 +1,7 @@
 /**
  * Attention of one layer: one launch, its job written once but for what differs from step to step.
  */
-import { type LayerPlan, LowbitKvError, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import { type LayerPlan, LowbitKvError, type TensorType, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
 import { checkRange } from '../driver/check-range.js';
 import type { DeviceRange } from '../driver/device-memory.js';
 import type { Launch } from '../driver/launch.js';
@@ -11,7 +11,7 @@ import type { KernelInstance } from '../instances.js';
 import type { LayerMemory } from '../memory/store-memory.js';
 import type { AttentionScratch } from './attention-scratch.js';
 import type { StepTables } from './step-tables.js';
-import { BARRIER_BYTES, DECODE_JOB } from './structs.js';
+import { BARRIER_BYTES, DECODE_JOB, QUERY_TYPES } from './structs.js';
 
 const LANES = 32;
 
@@ -27,8 +27,9 @@ export interface LayerAttentionOptions {
 }
 
 export interface AttentionBuffers {
-  /** f16 `[queries, queryHeads, headDim]`, dense, beginning at a multiple of 8 bytes. */
+  /** `[queries, queryHeads, headDim]`, dense, beginning at a multiple of 16 bytes. */
   readonly queries: DeviceRange;
+  readonly queryType: TensorType;
   /** f32 `[queries, queryHeads, headDim]`. */
   readonly output: DeviceRange;
   /** f32 `[queries, queryHeads]`. */
@@ -59,6 +60,7 @@ export class LayerAttention {
     for (const tensor of ['key', 'value'] as const) {
       this.#setPointer(`${tensor}s`, memory[tensor].pointer('packed'));
       this.#setPointer(`${tensor}Windows`, memory[tensor].pointer('window'));
+      this.#setPointer(`${tensor}Statistics`, memory[tensor].pointer('statistics'));
     }
     this.#setPointer('partials', scratch.partials.pointer);
     this.#setPointer('arrivals', scratch.arrivals.pointer);
@@ -66,8 +68,6 @@ export class LayerAttention {
     this.#setInteger('windowTokens', WINDOW_PAGE_TOKENS);
     this.#setFloat('scale', geometry.scale * Math.LOG2E);
     this.#setFloat('softCap', (geometry.softCap ?? 0) * Math.LOG2E);
-    // Tables hold what is seen, and nothing else.
-    this.#setInteger('slidingWindow', 0);
   }
 
   /**
@@ -81,7 +81,8 @@ export class LayerAttention {
     if (count === 0) return;
     const rows = list.queries;
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = plan.geometry;
-    checkRange('queries', 0, 2 * rows * queryHeads * keyHeadDim, buffers.queries.bytes);
+    const queryBytes = rows * queryHeads * keyHeadDim * (buffers.queryType === 'f32' ? 4 : 2);
+    checkRange('queries', 0, queryBytes, buffers.queries.bytes);
     checkRange('the output', 0, 4 * rows * queryHeads * valueHeadDim, buffers.output.bytes);
     checkRange('arrivals', 0, 4 * rows * kvHeads, scratch.arrivals.bytes);
     if (buffers.logSumExp !== undefined)
@@ -92,6 +93,7 @@ export class LayerAttention {
     this.#setPointer('pageTable', pointers.pageTable);
     this.#setPointer('restTable', pointers.restTable);
     this.#setPointer('queries', buffers.queries.pointer);
+    this.#setInteger('queryType', QUERY_TYPES.indexOf(buffers.queryType));
     this.#setPointer('output', buffers.output.pointer);
     this.#setPointer('logSumExp', buffers.logSumExp?.pointer ?? 0n);
     this.#setPointer('keyInput', buffers.input?.key.pointer ?? 0n);

@@ -32,14 +32,15 @@ export const ITEM = {
     packedRests: 20,
     split: 24,
     splits: 28,
-    position: 32,
-    unused: 36,
+    keyStatistics: 32,
+    valueStatistics: 36,
+    unused: 40,
   },
 } as const satisfies Struct;
 
 /** What a launch reads and writes. */
 export const DECODE_JOB = {
-  bytes: 144,
+  bytes: 160,
   fields: {
     keys: 0,
     values: 8,
@@ -47,20 +48,22 @@ export const DECODE_JOB = {
     valueWindows: 24,
     keyInput: 32,
     valueInput: 40,
-    items: 48,
-    itemTable: 56,
-    pageTable: 64,
-    restTable: 72,
-    queries: 80,
-    partials: 88,
-    arrivals: 96,
-    output: 104,
-    logSumExp: 112,
-    kvHeads: 120,
-    windowTokens: 124,
-    scale: 128,
-    softCap: 132,
-    slidingWindow: 136,
+    keyStatistics: 48,
+    valueStatistics: 56,
+    items: 64,
+    itemTable: 72,
+    pageTable: 80,
+    restTable: 88,
+    queries: 96,
+    partials: 104,
+    arrivals: 112,
+    output: 120,
+    logSumExp: 128,
+    kvHeads: 136,
+    windowTokens: 140,
+    scale: 144,
+    softCap: 148,
+    queryType: 152,
   },
 } as const satisfies Struct;
 
@@ -68,6 +71,8 @@ export const DECODE_JOB = {
 export const PAGE_TOKENS = 128;
 /** Rows of a source that a RestEntry can name; the source is in the bits above. */
 export const REST_ROWS = 2 ** 30;
+/** As QueryType of kernels/job.cuh. */
+export const QUERY_TYPES = ['f32', 'f16', 'bf16'] as const;
 export const REST_SOURCES = { packed: 0, window: 1, input: 2 } as const;
 /** Of the barriers of a warp in shared memory, behind the pages of all warps. */
 export const BARRIER_BYTES = 16;

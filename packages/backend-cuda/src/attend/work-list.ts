@@ -22,6 +22,8 @@ export interface WorkListOptions {
   /** Most items; query tokens are no more. */
   readonly capacity: number;
   readonly slidingWindow: LayerGeometry['slidingWindow'];
+  /** Tokens of a packed page. Default: those of pages in fragment order. */
+  readonly pageTokens?: { readonly key: number; readonly value: number };
 }
 
 /** Items that run at once: CTAs that the card holds, over the kv heads that each item is launched for. */
@@ -101,10 +103,8 @@ export class WorkList {
       costs[index] = PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS);
     }
     const { counts, order } = balance(costs, slots, capacity);
-    for (const index of order) {
-      const row = rows[index] as Row;
-      this.#addItems(row, places[index] as Place, counts[index] as number);
-    }
+    for (const index of order)
+      this.#addItems(rows[index] as Row, places[index] as Place, counts[index] as number);
     this.#known = [...sequences];
     this.#queries = rows.reduce((most, { row }) => Math.max(most, row + 1), 0);
     this.#version++;
@@ -135,8 +135,9 @@ export class WorkList {
       return;
     }
     if (key.source === 'input' || value.source === 'input') this.#needsInput = true;
-    const keyRow = rowOf(key, keySlot);
-    const valueRow = rowOf(value, valueSlot);
+    const { pageTokens } = this.options;
+    const keyRow = rowOf(key, keySlot, pageTokens?.key);
+    const valueRow = rowOf(value, valueSlot, pageTokens?.value);
     for (let token = 0; token < count; token++) {
       const at = this.rests.add();
       const { words } = this.rests;
@@ -148,7 +149,7 @@ export class WorkList {
   }
 
   /** Cuts the pages of a row, then its other tokens, in `count` shares of equal cost, to whole pages and runs of 16 tokens. */
-  #addItems({ row, position }: Row, place: Place, count: number): void {
+  #addItems({ row, sequence }: Row, place: Place, count: number): void {
     const { firstPage, pages, firstRest, rests, packedRests } = place;
     const pageCost = PAGE_COST * pages;
     const cost = pageCost + Math.ceil(rests / REST_COST_TOKENS);
@@ -168,8 +169,9 @@ export class WorkList {
       words[at + 5] = Math.min(Math.max(packedRests - rest, 0), restEnd - rest);
       words[at + 6] = split;
       words[at + 7] = count;
-      words[at + 8] = position;
-      words.fill(0, at + 9, at + 12);
+      words[at + 8] = sequence.key.statistics;
+      words[at + 9] = sequence.value.statistics;
+      words.fill(0, at + 10, at + 12);
       page = pageEnd;
       rest = restEnd;
     }
@@ -215,10 +217,10 @@ function visibleRanges(position: number, window: LayerGeometry['slidingWindow'])
 }
 
 /** Row of a slot for RestEntry, its source in the highest bits. */
-function rowOf({ source, page }: Span, slot: number): number {
+function rowOf({ source, page }: Span, slot: number, pageTokens = PAGE_TOKENS): number {
   const first = REST_SOURCES[source] * REST_ROWS;
   if (source === 'input') return first + slot;
-  return first + page * (source === 'packed' ? PAGE_TOKENS : WINDOW_PAGE_TOKENS) + slot;
+  return first + page * (source === 'packed' ? pageTokens : WINDOW_PAGE_TOKENS) + slot;
 }
 
 /** Equal spans are the same objects: core makes them once a step. */
@@ -229,6 +231,8 @@ function isSame(known: readonly AttendSequence[], given: readonly AttendSequence
     const b = given[i] as AttendSequence;
     if (a === b) continue;
     if (a.key.spans !== b.key.spans || a.value.spans !== b.value.spans) return false;
+    if (a.key.statistics !== b.key.statistics || a.value.statistics !== b.value.statistics)
+      return false;
     if (a.length !== b.length || a.queries !== b.queries || a.firstQuery !== b.firstQuery)
       return false;
   }

@@ -144,6 +144,7 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
   const floats = (count: number) => DeviceMemory.allocate(context, Math.max(4, 4 * count)).all;
   const buffers: Required<AttentionBuffers> = {
     queries: device(queries),
+    queryType: 'f16',
     output: floats(options.queries * QUERY_HEADS * HEAD_DIM),
     logSumExp: floats(options.queries * QUERY_HEADS),
     input: { key: device(input.key), value: device(input.value) },

@@ -1,0 +1,30 @@
+// Blocks of threads that the host can run too: phases with barriers between them.
+#pragma once
+#include "halves.cuh"
+
+namespace lowbit {
+
+/// What lives in a thread from phase to phase.
+template <typename T, int THREADS>
+struct PerThread {
+#if defined(__CUDA_ARCH__)
+  T value;
+  LOWBIT_INLINE T& operator[](uint32_t) { return value; }
+#else
+  T values[THREADS];
+  T& operator[](uint32_t thread) { return values[thread]; }
+#endif
+};
+
+/// Runs a phase in every thread of a block; all have ended before the next one.
+template <int THREADS, typename Phase>
+LOWBIT_INLINE void inAllThreads(Phase phase) {
+#if defined(__CUDA_ARCH__)
+  phase(threadIdx.x);
+  __syncthreads();
+#else
+  for (uint32_t thread = 0; thread < THREADS; ++thread) phase(thread);
+#endif
+}
+
+}  // namespace lowbit
