@@ -124,7 +124,7 @@ it('lays tables out as kernels read them', () => {
   ]);
   expect([...new Uint32Array(list.items.bytes.slice().buffer)]).toEqual([
     ...[0, 0, 1, 0, 4, 2, 0, 1],
-    ...[131, 0, 0, 0],
+    ...[2 ** 32 - 1, 2 ** 32 - 1, 0, 0],
   ]);
 });
 
