@@ -10,6 +10,8 @@
 //     5     spans                                     5     0
 //     6, 7  0
 //
+// A pack into slot 0 begins a page: it makes the parameters of all later slots 0.
+//
 // Addresses are of bytes, low word first; rows are f16, their addresses and strides are multiples of 16 bytes. Rows of the input
 // [token, head, channel] and of f16 window pages [head, token, channel] differ in their strides only. A pack is whole groups.
 #pragma once
@@ -65,11 +67,11 @@ struct Pack {
 };
 
 /// Rows of one head that lie at one stride.
-struct Rows {
+struct SpanRows {
   const unsigned char* first;
   uint64_t strideBytes;
 
-  LOWBIT_INLINE Rows(const uint32_t* span, uint32_t head) {
+  LOWBIT_INLINE SpanRows(const uint32_t* span, uint32_t head) {
     strideBytes = 2 * static_cast<uint64_t>(span[1]);
     first = reinterpret_cast<const unsigned char*>(addressOf(span[2], span[3]) + 2 * static_cast<uint64_t>(head) * span[4]);
   }
@@ -78,12 +80,12 @@ struct Rows {
 };
 
 /// The first channel of a packed token of a head.
-LOWBIT_INLINE const unsigned char* rowOf(const Pack& pack, uint32_t token, uint32_t head) {
+LOWBIT_INLINE const unsigned char* packedRowOf(const Pack& pack, uint32_t token, uint32_t head) {
   const uint32_t row = token - pack.slot;
   const uint32_t* span = pack.spans;
   LOWBIT_ROLLED
   for (uint32_t i = 1; i < pack.spanCount && span[SPAN_WORDS] <= row; ++i) span += SPAN_WORDS;
-  return Rows(span, head).at(row - span[0]);
+  return SpanRows(span, head).at(row - span[0]);
 }
 
 /// Rows are read once.

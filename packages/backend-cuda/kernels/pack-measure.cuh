@@ -22,14 +22,14 @@ struct PackMeasure : PackTile<Plan> {
     if (lane == 0) shared.hasSpecial = 0;
     Chunk chunks[Tile::PATCH_ROWS];
     if (pack.spanCount == 1 && pack.count == PAGE_TOKENS) {
-      const Rows rows(pack.spans, head);
+      const SpanRows rows(pack.spans, head);
       const unsigned char* row = rows.at(first) + byte;
       LOWBIT_UNROLL
       for (int i = 0; i < Tile::PATCH_ROWS; ++i) chunks[i] = loadChunk(row + i * rows.strideBytes);
     } else {
       LOWBIT_UNROLL
       for (int i = 0; i < Tile::PATCH_ROWS; ++i) {
-        chunks[i] = pack.has(first + i) ? loadChunk(rowOf(pack, first + i, head) + byte) : Chunk{{0, 0, 0, 0}};
+        chunks[i] = pack.has(first + i) ? loadChunk(packedRowOf(pack, first + i, head) + byte) : Chunk{{0, 0, 0, 0}};
       }
     }
     LOWBIT_UNROLL
