@@ -1,5 +1,6 @@
 // Attention of one query token over packed pages: a warp owns pages of one kv head, and holds what it has seen of them in
-// registers; warps of a CTA meet once, CTAs of a head meet in the last of them.
+// registers; warps of a CTA meet once, CTAs of a head meet in the last of them. Query heads that share a kv head are columns, four
+// to a tile; a kernel has tiles for four or eight of them, and a grid for any number.
 //
 // Nothing is dequantized. Codes are masked into the A operand of integer tensor cores (layout.cuh). Queries, with the scales
 // of keys folded in, are 16-bit integers whose high and low bytes are two columns of B; so are weights, with the scales of
@@ -17,19 +18,21 @@
 namespace lowbit {
 
 /// Numbers of a kernel that follow from its plan.
-template <PageLayout K, PageLayout V, int GROUP, int WARPS>
+template <PageLayout K, PageLayout V, int TILES, int WARPS>
 struct Decode {
   static_assert(K.tensor == Tensor::KEY && V.tensor == Tensor::VALUE);
-  static_assert(GROUP >= 1 && GROUP <= 4, "four query heads fill the columns");
   using Slots = Ring<K.bytes(), V.bytes()>;
+  using Keys = std::conditional_t<K.along == Along::TOKENS, FoldedKeys<K>, GroupedKeys<K>>;
   static constexpr int DIM = V.headDim;
   static constexpr int TOKEN_ROWS = PAGE_TOKENS / 8;
   static constexpr int CHANNEL_ROWS = DIM / 8;
-  /// Floats of a partial result.
-  static constexpr int PARTIAL = GROUP * DIM + 2 * GROUP;
+  /// Query heads of a CTA at most: four to a tile of columns.
+  static constexpr int HEADS = 4 * TILES;
+  /// Floats of the partial result of a query head: outputs, maximum, sum.
+  static constexpr int PARTIAL = DIM + 2;
   static constexpr int SHARED_BYTES = WARPS * (Slots::BYTES + Slots::BARRIER_BYTES);
   static_assert(K.bytes() >= 32 * K.headDim && V.bytes() >= 32 * V.headDim, "16 rows fit where a page comes to");
-  static_assert(WARPS * PARTIAL * 4 <= WARPS * Slots::BYTES, "what warps have seen fits where their pages were");
+  static_assert(HEADS * PARTIAL * 4 <= Slots::BYTES, "what warps have seen fits where their pages were");
 };
 
 /// Entries of the pages of a warp, 32 of them at a time in its lanes.
@@ -49,10 +52,11 @@ struct HeldEntries {
   __device__ __forceinline__ int slots(int turn) const { return __shfl_sync(ALL, held.w, turn % LANES); }
 };
 
-/// The body of a kernel. Grid: (items, kv heads); 32 WARPS threads; SHARED_BYTES of dynamic shared memory.
-template <PageLayout K, PageLayout V, int GROUP, int WARPS>
+/// The body of a kernel. Grid: (items, kv heads, HEADS of their query heads); 32 WARPS threads; SHARED_BYTES of dynamic shared
+/// memory.
+template <PageLayout K, PageLayout V, int TILES, int WARPS>
 __device__ __forceinline__ void decode(const DecodeJob& job) {
-  using D = Decode<K, V, GROUP, WARPS>;
+  using D = Decode<K, V, TILES, WARPS>;
   extern __shared__ __align__(128) uint8_t shared[];
   const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
   const int head = blockIdx.y;
@@ -73,79 +77,101 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   };
   entries.hold(0, lane);
   const size_t row = static_cast<size_t>(item.sequence) * job.kvHeads + head;
-  const int prepared = lane / 8;
-  Queries<K> queries;
-  Seen<V> seen;
-  seen.clear();
+  // Of the kv head's query heads those of this CTA.
+  const int firstHead = blockIdx.z * D::HEADS;
+  const int heads = min(D::HEADS, job.queryHeads - firstHead);
+  const size_t firstRow = row * job.queryHeads + firstHead;
+  const __half* reciprocals = nullptr;
+  if (K.along == Along::CHANNELS && item.keyStatistics >= 0 && job.keyStatistics != nullptr)
+    reciprocals = job.keyStatistics + (static_cast<size_t>(item.keyStatistics) * job.kvHeads + head) * K.headDim;
+  Columns<K, V> tiles[TILES];
+#pragma unroll
+  for (Columns<K, V>& tile : tiles) tile.seen.clear();
   const RestEntry* rests = job.restTable + item.firstRest;
   const auto loadQueries = [&] {
-    queries.load(job.queries, job.queryType, (row * GROUP + prepared) * K.headDim, job.scale, lane, prepared < GROUP);
+#pragma unroll
+    for (int tile = 0; tile < TILES; tile++) {
+      // Columns that there is no head for get another one's queries; what they see is not read.
+      const int number = min(4 * tile + lane / 8, heads - 1);
+      tiles[tile].queries.load(job.queries, job.queryType, (firstRow + number) * K.headDim, reciprocals, job.scale, lane);
+    }
   };
   if (item.packedRests > 0) {
     // Rare: decoded where pages come to.
     loadQueries();
-    meetRest<K, V, WARPS>(seen, queries, job, rests, 0, item.packedRests, head, warp, lane, reinterpret_cast<__half*>(ring.key),
-                          reinterpret_cast<__half*>(ring.value));
+    meetRest<K, V, TILES, WARPS>(tiles, job, rests, 0, item.packedRests, head, reciprocals, warp, lane, reinterpret_cast<__half*>(ring.key),
+                                 reinterpret_cast<__half*>(ring.value));
     ring.giveBack();
   }
   fetchKey(0);
   fetchValue(0);
   loadQueries();
-  meetRest<K, V, WARPS>(seen, queries, job, rests, item.packedRests, item.rests, head, warp, lane, nullptr, nullptr);
-  using Keys = std::conditional_t<K.along == Along::TOKENS, FoldedKeys<K>, GroupedKeys<K>>;
-  Keys keys(queries, lane);
+  meetRest<K, V, TILES, WARPS>(tiles, job, rests, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
+  typename D::Keys keys[TILES];
+#pragma unroll
+  for (int tile = 0; tile < TILES; tile++) keys[tile].prepare(tiles[tile].queries, lane);
   int slots = entries.slots(0);
   for (int turn = 0; turn < turns; turn++) {
-    float logits[D::TOKEN_ROWS];
+    float logits[TILES][D::TOKEN_ROWS];
     ring.awaitKey(turn);
-    keys.meet(logits, ring.key, lane);
+#pragma unroll
+    for (int tile = 0; tile < TILES; tile++) keys[tile].meet(logits[tile], tiles[tile].queries, ring.key, lane);
     __syncwarp();
     fetchKey(turn + 1);
-    if (job.softCap > 0.0f) capLogits(logits, job.softCap);
+    if (job.softCap > 0.0f) {
+#pragma unroll
+      for (auto& some : logits) capLogits(some, job.softCap);
+    }
     if (slots != PAGE_TOKENS << 16) {
       const int first = slots & 0xffff, count = slots >> 16;
 #pragma unroll
       for (int i = 0; i < D::TOKEN_ROWS; i++) {
         const int number = 8 * i + lane / 4 - first;
-        if (number < 0 || number >= count) logits[i] = -INFINITY;
+        if (number < 0 || number >= count) {
+#pragma unroll
+          for (auto& some : logits) some[i] = -INFINITY;
+        }
       }
     }
     ring.awaitValue(turn);
-    if constexpr (V.along == Along::TOKENS) meetGroupedValues<V>(seen, logits, ring.value, lane);
-    else meetFoldedValues<V>(seen, logits, ring.value, lane);
+#pragma unroll
+    for (int tile = 0; tile < TILES; tile++) {
+      if constexpr (V.along == Along::TOKENS) meetGroupedValues<V>(tiles[tile].seen, logits[tile], ring.value, lane);
+      else meetFoldedValues<V>(tiles[tile].seen, logits[tile], ring.value, lane);
+    }
     __syncwarp();
     fetchValue(turn + 1);
     slots = entries.slots(turn + 1);
     if (turn % LANES == LANES - 2) entries.hold(turn + 2, lane);
   }
 
-  seen.sum = sumOfRows(seen.sum);
-#pragma unroll
-  for (float& zeros : seen.zeros) zeros = sumOfRows(zeros);
   __syncthreads();
-  float* outputs = reinterpret_cast<float*>(shared);             // [warp][query head][channel]
-  float* largests = outputs + WARPS * GROUP * D::DIM;         // [warp][query head]
-  float* sums = largests + WARPS * GROUP;
-  const int mine = lane % 4;
-  if (mine < GROUP) {
+  float* outputs = reinterpret_cast<float*>(shared);       // [warp][query head][channel]
+  float* largests = outputs + WARPS * D::HEADS * D::DIM;   // [warp][query head]
+  float* sums = largests + WARPS * D::HEADS;
 #pragma unroll
-    for (int i = 0; i < D::CHANNEL_ROWS; i++) {
-      const int channel = 8 * i + lane / 4;
-      outputs[(warp * GROUP + mine) * D::DIM + channel] = seen.output[i] + seen.zeros[V.along == Along::CHANNELS ? 8 * i / V.groupSize : 0];
-    }
-    if (lane < 4) largests[warp * GROUP + mine] = seen.largest, sums[warp * GROUP + mine] = seen.sum;
+  for (int tile = 0; tile < TILES; tile++) {
+    Seen<V>& seen = tiles[tile].seen;
+    seen.sum = sumOfRows(seen.sum);
+#pragma unroll
+    for (float& zeros : seen.zeros) zeros = sumOfRows(zeros);
+    const int mine = warp * D::HEADS + 4 * tile + lane % 4;
+#pragma unroll
+    for (int i = 0; i < D::CHANNEL_ROWS; i++)
+      outputs[mine * D::DIM + 8 * i + lane / 4] = seen.output[i] + seen.zeros[V.along == Along::CHANNELS ? 8 * i / V.groupSize : 0];
+    if (lane < 4) largests[mine] = seen.largest, sums[mine] = seen.sum;
   }
   __syncthreads();
 
   const int splits = item.splits;
-  float* output = job.output + row * GROUP * D::DIM;
-  float* logSumExp = job.logSumExp == nullptr ? nullptr : job.logSumExp + row * GROUP;
-  const size_t partialStride = static_cast<size_t>(job.kvHeads) * D::PARTIAL;
-  float* partial = job.partials + blockIdx.x * partialStride + head * D::PARTIAL;
-  for (int i = threadIdx.x; i < GROUP * D::DIM / 2; i += blockDim.x) {
+  float* output = job.output + firstRow * D::DIM;
+  float* logSumExp = job.logSumExp == nullptr ? nullptr : job.logSumExp + firstRow;
+  const size_t partialStride = static_cast<size_t>(job.kvHeads) * job.queryHeads * D::PARTIAL;
+  float* partial = job.partials + blockIdx.x * partialStride + (head * job.queryHeads + firstHead) * D::PARTIAL;
+  for (int i = threadIdx.x; i < heads * D::DIM / 2; i += blockDim.x) {
     const int query = 2 * i / D::DIM;
-    const Joined joined = join<WARPS>(largests + query, sums + query, GROUP, WARPS, [&](int w) {
-      return reinterpret_cast<const float2*>(outputs)[w * (GROUP * D::DIM / 2) + i];
+    const Joined joined = join<WARPS>(largests + query, sums + query, D::HEADS, WARPS, [&](int w) {
+      return reinterpret_cast<const float2*>(outputs)[w * (D::HEADS * D::DIM / 2) + i];
     });
     if (splits == 1) {
       reinterpret_cast<float2*>(output)[i] = joined.normalized();
@@ -153,8 +179,8 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     } else {
       reinterpret_cast<float2*>(partial)[i] = joined.output;
       if (2 * i % D::DIM == 0) {
-        partial[GROUP * D::DIM + query] = joined.largest;
-        partial[GROUP * D::DIM + GROUP + query] = joined.sum;
+        partial[heads * D::DIM + query] = joined.largest;
+        partial[heads * (D::DIM + 1) + query] = joined.sum;
       }
     }
   }
@@ -164,20 +190,23 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    isLast = atomicAdd(job.arrivals + row, 1u) == static_cast<unsigned>(splits) - 1u;
-    if (isLast) job.arrivals[row] = 0u;
+    unsigned* arrivals = job.arrivals + row * gridDim.z + blockIdx.z;
+    isLast = atomicAdd(arrivals, 1u) == static_cast<unsigned>(splits) - 1u;
+    if (isLast) *arrivals = 0u;
     __threadfence();
   }
   __syncthreads();
   if (!isLast) return;
   const float* first = partial - item.split * partialStride;
-  float* heads = reinterpret_cast<float*>(shared);  // [split][maxima, then sums][query head]
-  for (int i = threadIdx.x; i < splits * 2 * GROUP; i += blockDim.x)
-    heads[i] = __ldcg(first + i / (2 * GROUP) * partialStride + GROUP * D::DIM + i % (2 * GROUP));
+  float* seenOf = reinterpret_cast<float*>(shared);  // [split][maxima, then sums][query head]
+  for (int i = threadIdx.x; i < splits * 2 * D::HEADS; i += blockDim.x) {
+    const int place = i % (2 * D::HEADS), query = place % D::HEADS;
+    if (query < heads) seenOf[i] = __ldcg(first + i / (2 * D::HEADS) * partialStride + heads * (D::DIM + place / D::HEADS) + query);
+  }
   __syncthreads();
-  for (int i = threadIdx.x; i < GROUP * D::DIM / 2; i += blockDim.x) {
+  for (int i = threadIdx.x; i < heads * D::DIM / 2; i += blockDim.x) {
     const int query = 2 * i / D::DIM;
-    const Joined joined = join<8>(heads + query, heads + GROUP + query, 2 * GROUP, splits, [&](int s) {
+    const Joined joined = join<8>(seenOf + query, seenOf + D::HEADS + query, 2 * D::HEADS, splits, [&](int s) {
       return __ldcg(reinterpret_cast<const float2*>(first + s * partialStride) + i);
     });
     reinterpret_cast<float2*>(output)[i] = joined.normalized();

@@ -80,6 +80,8 @@ struct DecodeJob {
   /// Of logits to base 2; 0 where there is none.
   float softCap;
   QueryType queryType;
+  /// Of a kv head.
+  int queryHeads;
 };
 
 }  // namespace lowbit

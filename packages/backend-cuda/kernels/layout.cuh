@@ -14,6 +14,10 @@
 //
 //   words: [stripe][half / vector][lane][half % vector]
 //
+// With 3 bits a byte has two fields in its lowest six bits, and of four halves the last word is not stored: bits 2 p and 2 p + 1 of
+// its bytes are bits 6 and 7 of word p of the other three. The 3 / 4 halves words of a lane and stripe lie in vectors of 4, then one
+// of 2, then one of 1.
+//
 // `place`: keys hold channels in their order. Values hold tokens in the order in which movmatrix hands weights from
 // logits to the B operand: place(4 t + j) = 2 t + (j >> 1) + 8 (j & 1).
 //
@@ -47,14 +51,16 @@ LOWBIT_ANYWHERE int placeOf(Tensor tensor, int reduced) {
   return tensor == Tensor::KEY ? reduced : 4 * (reduced % 8 / 2) + 2 * (reduced % 2) + reduced / 8;
 }
 
-/// The layout of one tensor of one page of one head.
+/// The layout of one tensor of one page of one head. Codes are unsigned: what is around zero counts from 2^(bits - 1), but for
+/// groups of a hybrid tensor that are over their minimum, whose scales have the sign bit.
 struct PageLayout {
   Tensor tensor;
-  int bits;       // 2, 4 or 8
+  int bits;       // 2, 3, 4 or 8
   int headDim;    // a multiple of 32
   Along along;
   int groupSize;  // elements that share a scale: 32, 64 or 128, or the head dim
   bool hasZero;
+  bool isHybrid = false;
 
   LOWBIT_ANYWHERE int outer() const { return tensor == Tensor::KEY ? PAGE_TOKENS : headDim; }
   LOWBIT_ANYWHERE int reduced() const { return tensor == Tensor::KEY ? headDim : PAGE_TOKENS; }
@@ -62,15 +68,27 @@ struct PageLayout {
   LOWBIT_ANYWHERE int vector() const { return reduced() % 64 == 0 ? 4 : 2; }
   LOWBIT_ANYWHERE int halves() const { return reduced() / 16; }
   LOWBIT_ANYWHERE int stripes() const { return outer() / (8 * fieldsOfByte(bits)); }
-  LOWBIT_ANYWHERE int codeWords() const { return stripes() * halves() * LANES; }
+  /// Words of a lane and stripe.
+  LOWBIT_ANYWHERE int words() const { return bits == 3 ? halves() / 4 * 3 : halves(); }
+  LOWBIT_ANYWHERE int codeWords() const { return stripes() * words() * LANES; }
   LOWBIT_ANYWHERE int codeBytes() const { return 4 * codeWords(); }
 
+  /// Of all bits but 3.
   LOWBIT_ANYWHERE int wordIndex(int stripe, int half, int lane) const {
     return ((stripe * (halves() / vector()) + half / vector()) * LANES + lane) * vector() + half % vector();
   }
 
-  /// Bit of a code, from the first of the codes.
-  LOWBIT_ANYWHERE int codeBit(int token, int channel) const {
+  /// Of 3 bits: word `number` of a lane and stripe.
+  LOWBIT_ANYWHERE int spreadIndex(int stripe, int number, int lane) const {
+    const int inFours = words() / 4 * 4, inTwos = words() % 4 / 2 * 2;
+    const int first = stripe * words() * LANES;
+    if (number < inFours) return first + (number / 4 * LANES + lane) * 4 + number % 4;
+    if (number < inFours + inTwos) return first + inFours * LANES + lane * 2 + number % 2;
+    return first + (inFours + inTwos) * LANES + lane;
+  }
+
+  /// Where bit `number` of a code lies, from the first of the codes.
+  LOWBIT_ANYWHERE int codeBit(int token, int channel, int number = 0) const {
     const int out = tensor == Tensor::KEY ? token : channel;
     const int red = tensor == Tensor::KEY ? channel : token;
     const int fields = fieldsOfByte(bits);
@@ -78,7 +96,11 @@ struct PageLayout {
     const int field = out % (8 * fields) / 8;
     const int place = placeOf(tensor, red % 16);
     const int lane = 4 * (out % 8) + place / 4;
-    return 32 * wordIndex(stripe, red / 16, lane) + 8 * (place % 4) + bits * field;
+    const int half = red / 16, byte = 8 * (place % 4), bit = bits * field + number;
+    if (bits != 3) return 32 * wordIndex(stripe, half, lane) + byte + bit;
+    const int first = half / 4 * 3;
+    if (half % 4 < 3) return 32 * spreadIndex(stripe, first + half % 4, lane) + byte + bit;
+    return 32 * spreadIndex(stripe, first + bit / 2, lane) + byte + 6 + bit % 2;
   }
 
   LOWBIT_ANYWHERE int groups() const { return (along == Along::TOKENS ? PAGE_TOKENS : headDim) / groupSize; }

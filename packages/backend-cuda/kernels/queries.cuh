@@ -28,14 +28,14 @@ struct Queries {
   /// High bytes in lanes of even g, low bytes in odd ones: B of the products with codes.
   uint32_t bytes[HALVES];
 
-  /// `first`: element of the head's query.
-  __device__ __forceinline__ void load(const void* queries, QueryType type, size_t first, float scale, int lane, bool isUsed) {
+  /// `first`: element of the head's query. `reciprocals`: f16 factors of the channels of packed keys, or null; parts are of the
+  /// query as it came.
+  __device__ __forceinline__ void load(const void* queries, QueryType type, size_t first, const __half* reciprocals, float scale, int lane) {
     const int t = lane % 4, role = lane / 4 % 2;
     float x[HALVES][4];
 #pragma unroll
     for (int half = 0; half < HALVES; half++) {
-      float4 q = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if (isUsed) q = fourOf(queries, type, first / 4 + 4 * half + t);
+      const float4 q = fourOf(queries, type, first / 4 + 4 * half + t);
       x[half][0] = q.x * scale, x[half][1] = q.y * scale, x[half][2] = q.z * scale, x[half][3] = q.w * scale;
 #pragma unroll
       for (int pair = 0; pair < 2; pair++) {
@@ -49,6 +49,13 @@ struct Queries {
     for (int half = 0; half < OWN; half++)
 #pragma unroll
       for (int j = 0; j < 4; j++) own[half][j] = role == 0 ? x[half][j] : x[half + OWN][j];
+    if (reciprocals == nullptr) return;
+#pragma unroll
+    for (int half = 0; half < OWN; half++) {
+      const uint2 r = __ldg(reinterpret_cast<const uint2*>(reciprocals) + 4 * (half + role * OWN) + t);
+      own[half][0] *= 1.0f / lowHalf(r.x), own[half][1] *= 1.0f / highHalf(r.x);
+      own[half][2] *= 1.0f / lowHalf(r.y), own[half][3] *= 1.0f / highHalf(r.y);
+    }
   }
 
   /// The scales of a group of tokens that this lane folds in.
@@ -57,15 +64,21 @@ struct Queries {
     return reinterpret_cast<const uint2*>(plane) + lane % 4 * HALVES + lane / 4 % 2 * OWN;
   }
 
+  /// Without their signs, which scales of codes around zero can have.
+  static __device__ __forceinline__ uint2 sizesOf(const uint8_t* page, int group, int lane, int half) {
+    const uint2 scales = scalesOf(page, group, lane)[half];
+    return K.hasZero ? scales : make_uint2(scales.x & 0x7fff7fffu, scales.y & 0x7fff7fffu);
+  }
+
   /// Chooses the unit of a page, so that no product with a scale exceeds LARGEST_QUERY. Gives that of head lane % 4.
   __device__ __forceinline__ float measure(const uint8_t* page, int lane) {
     uint2 scales[OWN];
 #pragma unroll
     for (int half = 0; half < OWN; half++) {
-      scales[half] = scalesOf(page, 0, lane)[half];
+      scales[half] = sizesOf(page, 0, lane, half);
 #pragma unroll
       for (int group = 1; group < K.groups(); group++) {
-        const uint2 others = scalesOf(page, group, lane)[half];
+        const uint2 others = sizesOf(page, group, lane, half);
         scales[half].x = maxOfPairs(scales[half].x, others.x);
         scales[half].y = maxOfPairs(scales[half].y, others.y);
       }

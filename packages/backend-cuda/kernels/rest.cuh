@@ -31,9 +31,10 @@ __device__ __forceinline__ const __half* plainRow(const DecodeJob& job, unsigned
   return (IS_KEY ? job.keyInput : job.valueInput) + (row * job.kvHeads + head) * L.headDim;
 }
 
-/// Decodes the row of a token on a packed page, rounded to f16. All lanes call.
+/// Decodes the row of a token on a packed page, rounded to f16. `reciprocals`: f16 factors of the channels of packed keys, or
+/// null. All lanes call.
 template <PageLayout L>
-__device__ __forceinline__ void decodeRow(__half* row, const DecodeJob& job, unsigned place, int head, int lane) {
+__device__ __forceinline__ void decodeRow(__half* row, const DecodeJob& job, const __half* reciprocals, unsigned place, int head, int lane) {
   const size_t page = rowNumberOf(place) / PAGE_TOKENS;
   const int slot = static_cast<int>(rowNumberOf(place) % PAGE_TOKENS);
   const uint8_t* piece = (L.tensor == Tensor::KEY ? job.keys : job.values) + (page * job.kvHeads + head) * L.bytes();
@@ -41,13 +42,25 @@ __device__ __forceinline__ void decodeRow(__half* row, const DecodeJob& job, uns
   const __half* zeros = reinterpret_cast<const __half*>(piece + L.zeroByte());
 #pragma unroll 1
   for (int channel = lane; channel < L.headDim; channel += LANES) {
-    const int bit = L.codeBit(slot, channel);
-    const float code = static_cast<float>(piece[bit / 8] >> (bit % 8) & ((1 << L.bits) - 1));
+    int code = 0;
+    if constexpr (L.bits == 3) {
+      for (int i = 0; i < 3; i++) {
+        const int bit = L.codeBit(slot, channel, i);
+        code |= (piece[bit / 8] >> (bit % 8) & 1) << i;
+      }
+    } else {
+      const int bit = L.codeBit(slot, channel);
+      code = piece[bit / 8] >> (bit % 8) & ((1 << L.bits) - 1);
+    }
     const bool alongTokens = L.along == Along::TOKENS;
     const int entry = L.parameterPlace((alongTokens ? slot : channel) / L.groupSize, alongTokens ? channel : slot);
-    const float scale = __half2float(scales[entry]);
-    const float zero = L.hasZero ? __half2float(zeros[entry]) : -scale * (1 << (L.bits - 1));
-    row[channel] = __float2half_rn(fmaf(code, scale, zero));
+    float scale = __half2float(scales[entry]);
+    float zero = L.hasZero ? __half2float(zeros[entry]) : 0.0f;
+    if (!L.hasZero || (L.isHybrid && !signbit(scale))) code -= 1 << (L.bits - 1);
+    if (L.isHybrid) scale = fabsf(scale);
+    float value = fmaf(static_cast<float>(code), scale, zero);
+    if (L.tensor == Tensor::KEY && reciprocals != nullptr) value *= 1.0f / __half2float(reciprocals[channel]);
+    row[channel] = __float2half_rn(value);
   }
 }
 
@@ -55,12 +68,13 @@ __device__ __forceinline__ void decodeRow(__half* row, const DecodeJob& job, uns
 template <PageLayout L>
 struct RestRows {
   __half* scratch;
+  const __half* reciprocals;
 
   template <class PlaceOf>
   __device__ __forceinline__ void decode(const DecodeJob& job, int head, int lane, PlaceOf placeOf) const {
 #pragma unroll 1
     for (int token = 0; token < 16; token++)
-      if (sourceOf(placeOf(token)) == PACKED) decodeRow<L>(scratch + token * L.headDim, job, placeOf(token), head, lane);
+      if (sourceOf(placeOf(token)) == PACKED) decodeRow<L>(scratch + token * L.headDim, job, reciprocals, placeOf(token), head, lane);
   }
 
   __device__ __forceinline__ const __half* of(const DecodeJob& job, unsigned place, int token, int head) const {
@@ -73,17 +87,24 @@ __device__ __forceinline__ uint32_t pairOf(__half low, __half high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
+/// What a warp meets of up to four query heads, lane % 4 of them.
+template <PageLayout K, PageLayout V>
+struct Columns {
+  Queries<K> queries;
+  Seen<V> seen;
+};
+
 /// Adds tokens that are on no page both, `begin` to `end` of an item, 16 at a time, in f16 with sums in f32. `scratch`: room for
 /// 16 rows of each tensor, when there may be packed ones among them.
-template <PageLayout K, PageLayout V, int WARPS>
-__device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& queries, const DecodeJob& job, const RestEntry* table, int begin,
-                                         int end, int head, int warp, int lane, __half* keyScratch, __half* valueScratch) {
+template <PageLayout K, PageLayout V, int TILES, int WARPS>
+__device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const DecodeJob& job, const RestEntry* table, int begin, int end, int head,
+                                         const __half* reciprocals, int warp, int lane, __half* keyScratch, __half* valueScratch) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
   for (int first = begin + 16 * warp; first < end; first += 16 * WARPS) {
     const auto entryOf = [&](int token) { return table[min(first + token, end - 1)]; };
-    const RestRows<K> keys = {keyScratch};
-    const RestRows<V> values = {valueScratch};
+    const RestRows<K> keys = {keyScratch, reciprocals};
+    const RestRows<V> values = {valueScratch, nullptr};
     if (keyScratch != nullptr) {
       __syncwarp();
       keys.decode(job, head, lane, [&](int token) { return entryOf(token).key; });
@@ -92,32 +113,39 @@ __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& querie
     }
     const RestEntry upper = entryOf(g), lower = entryOf(g + 8);
     const __half* rows[2] = {keys.of(job, upper.key, g, head), keys.of(job, lower.key, g + 8, head)};
-    float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float sums[TILES][4] = {};
 #pragma unroll
     for (int half = 0; half < K.halves(); half++) {
       const uint2 high = *reinterpret_cast<const uint2*>(rows[0] + 16 * half + 4 * t);
       const uint2 low = *reinterpret_cast<const uint2*>(rows[1] + 16 * half + 4 * t);
       const uint32_t a[4] = {high.x, low.x, high.y, low.y};
-      multiplyHalves(sums, a, queries.parts[half][0], queries.parts[half][1]);
+#pragma unroll
+      for (int tile = 0; tile < TILES; tile++)
+        multiplyHalves(sums[tile], a, tiles[tile].queries.parts[half][0], tiles[tile].queries.parts[half][1]);
     }
-    float logits[2] = {sums[0] + sums[1], sums[2] + sums[3]};
-    if (job.softCap > 0.0f) capLogits(logits, job.softCap);
-    if (first + g >= end) logits[0] = -INFINITY;
-    if (first + g + 8 >= end) logits[1] = -INFINITY;
-    const float largest = maxOfRows(fmaxf(logits[0], logits[1]));
-    if (largest == -INFINITY) continue;
-    const float raised = fmaxf(seen.largest, largest);
-    const float kept = exp2Fast(seen.largest - raised);
-    seen.largest = raised;
-    const float weights[2] = {exp2Fast(logits[0] - raised), exp2Fast(logits[1] - raised)};
-    seen.sum = fmaf(seen.sum, kept, weights[0] + weights[1]);
+    float kept[TILES];
+    uint32_t b[TILES][2];
 #pragma unroll
-    for (float& zeros : seen.zeros) zeros *= kept;
-    uint32_t b[2];
+    for (int tile = 0; tile < TILES; tile++) {
+      Seen<V>& seen = tiles[tile].seen;
+      float logits[2] = {sums[tile][0] + sums[tile][1], sums[tile][2] + sums[tile][3]};
+      if (job.softCap > 0.0f) capLogits(logits, job.softCap);
+      if (first + g >= end) logits[0] = -INFINITY;
+      if (first + g + 8 >= end) logits[1] = -INFINITY;
+      const float largest = maxOfRows(fmaxf(logits[0], logits[1]));
+      // Logits of minus infinity only: as if they were not there.
+      const float raised = largest == -INFINITY ? 0.0f : fmaxf(seen.largest, largest);
+      kept[tile] = largest == -INFINITY ? 1.0f : exp2Fast(seen.largest - raised);
+      if (largest != -INFINITY) seen.largest = raised;
+      const float weights[2] = {exp2Fast(logits[0] - raised), exp2Fast(logits[1] - raised)};
+      seen.sum = fmaf(seen.sum, kept[tile], weights[0] + weights[1]);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const __half high = __float2half_rn(weights[i]);
-      b[i] = transposed(pairOf(high, __float2half_rn(weights[i] - __half2float(high))));
+      for (float& zeros : seen.zeros) zeros *= kept[tile];
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const __half high = __float2half_rn(weights[i]);
+        b[tile][i] = transposed(pairOf(high, __float2half_rn(weights[i] - __half2float(high))));
+      }
     }
     const __half* columns[4];
 #pragma unroll
@@ -126,17 +154,21 @@ __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& querie
       columns[i] = values.of(job, entryOf(token).value, token, head) + g;
     }
 #pragma unroll
-    for (int tile = 0; tile < V.headDim / 16; tile++) {
+    for (int rowPair = 0; rowPair < V.headDim / 16; rowPair++) {
       uint32_t a[4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const int channel = 16 * tile + 8 * (i % 2);
+        const int channel = 16 * rowPair + 8 * (i % 2);
         a[i] = pairOf(columns[i / 2 * 2][channel], columns[i / 2 * 2 + 1][channel]);
       }
-      float out[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-      multiplyHalves(out, a, b[0], b[1]);
-      seen.output[2 * tile] = fmaf(seen.output[2 * tile], kept, out[0] + out[1]);
-      seen.output[2 * tile + 1] = fmaf(seen.output[2 * tile + 1], kept, out[2] + out[3]);
+#pragma unroll
+      for (int tile = 0; tile < TILES; tile++) {
+        float out[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        multiplyHalves(out, a, b[tile][0], b[tile][1]);
+        float* seen = tiles[tile].seen.output + 2 * rowPair;
+        seen[0] = fmaf(seen[0], kept[tile], out[0] + out[1]);
+        seen[1] = fmaf(seen[1], kept[tile], out[2] + out[3]);
+      }
     }
   }
 }

@@ -53,6 +53,16 @@ __device__ __forceinline__ uint32_t weightBytes(float upper, float lower) {
   return transposed(__byte_perm(__float_as_uint(upper), __float_as_uint(lower), 0x4051));
 }
 
+/// Sum of the weights of tokens of STEPS steps from `first` on, as they were rounded: high bytes, low bytes.
+template <int STEPS>
+__device__ __forceinline__ void sumWeights(int (&sum)[4], const uint32_t (&weights)[PAGE_TOKENS / 16], int first) {
+  const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
+#pragma unroll
+  for (int i = 0; i < 4; i++) sum[i] = UNSIGNED_ZERO_BITS;
+#pragma unroll
+  for (int step = first; step < first + STEPS; step++) multiplyUnsigned(sum, a, weights[2 * step], weights[2 * step + 1]);
+}
+
 /// Values of the middle code of two groups: zero + 2^(bits - 1) scale.
 template <int BITS>
 __device__ __forceinline__ uint32_t middleOf(uint32_t scales, uint32_t zeros) {
@@ -61,14 +71,14 @@ __device__ __forceinline__ uint32_t middleOf(uint32_t scales, uint32_t zeros) {
   return *reinterpret_cast<const uint32_t*>(&middle);
 }
 
-/// Values with groups along tokens: weights are rounded as they are, sums of groups are scaled. Symmetric codes count from their
+/// Values with groups along tokens: weights are rounded as they are, sums of groups are scaled. Codes around zero count from their
 /// middle; the others meet zeros with the weights as they were rounded.
 template <PageLayout V>
 __device__ __forceinline__ void meetGroupedValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
-  constexpr int FIELDS = fieldsOfByte(V.bits);
+  using Parameters = RowParameters<V>;
+  constexpr int ROWS = Parameters::ROWS;
   constexpr int CHANNEL_ROWS = V.headDim / 8;
   constexpr int GROUP_STEPS = V.groupSize / 32;
-  constexpr float MIDDLE = V.hasZero ? 0.0f : static_cast<float>(1 << (V.bits - 1));
   float kept, added;
   if (!weigh<V>(seen, logits, kept, added)) return;
   uint32_t weights[PAGE_TOKENS / 16];
@@ -77,73 +87,65 @@ __device__ __forceinline__ void meetGroupedValues(Seen<V>& seen, float (&logits)
     weights[half] = weightBytes(fmaf(logits[2 * half], LARGEST_WEIGHT, UNSIGNED_ZERO),
                                 fmaf(logits[2 * half + 1], LARGEST_WEIGHT, UNSIGNED_ZERO));
   const float factor = added * (1.0f / LARGEST_WEIGHT);
-#pragma unroll
-  for (int i = 0; i < CHANNEL_ROWS; i++) seen.output[i] *= kept;
+  float high[V.groups()], low[V.groups()];
 #pragma unroll
   for (int group = 0; group < V.groups(); group++) {
-    int ones[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+    int ones[4];
+    sumWeights<GROUP_STEPS>(ones, weights, group * GROUP_STEPS);
+    high[group] = __int_as_float(ones[0]) - UNSIGNED_ZERO;
+    low[group] = __int_as_float(ones[1]) - UNSIGNED_ZERO;
+  }
 #pragma unroll
-    for (int step = group * GROUP_STEPS; step < (group + 1) * GROUP_STEPS; step++) {
-      const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
-      multiplyUnsigned(ones, a, weights[2 * step], weights[2 * step + 1]);
-    }
-    const float high = __int_as_float(ones[0]) - UNSIGNED_ZERO;
-    const float low = __int_as_float(ones[1]) - UNSIGNED_ZERO;
+  for (int block = 0; block < CHANNEL_ROWS / ROWS; block++) {
+    BlockWords<V> words;
+    words.load(page, block, lane);
+    float* out = seen.output + block * ROWS;
 #pragma unroll
-    for (int stripe = 0; stripe < V.stripes(); stripe++) {
-      float scales[FIELDS], zeros[FIELDS];
-      const uint8_t* plane = page + V.scaleByte() + 2 * (group * V.headDim + lane / 4 * CHANNEL_ROWS + stripe * FIELDS);
+    for (int row = 0; row < ROWS; row++) out[row] *= kept;
 #pragma unroll
-      for (int pair = 0; pair < FIELDS / 2; pair++) {
-        const uint32_t s = reinterpret_cast<const uint32_t*>(plane)[pair];
-        scales[2 * pair] = lowHalf(s) * factor, scales[2 * pair + 1] = highHalf(s) * factor;
-        if constexpr (V.hasZero) {
-          const uint32_t z = reinterpret_cast<const uint32_t*>(plane + V.zeroByte() - V.scaleByte())[pair];
-          zeros[2 * pair] = lowHalf(z) * factor, zeros[2 * pair + 1] = highHalf(z) * factor;
-        }
-      }
-      // Of the stripe's halves the two, or more, of this group.
-      const uint8_t* words = page + 4 * V.wordIndex(stripe, 2 * group * GROUP_STEPS, lane);
+    for (int group = 0; group < V.groups(); group++) {
+      Parameters parameters;
+      parameters.load(page + V.scaleByte() + 2 * (group * V.headDim + lane / 4 * CHANNEL_ROWS + block * ROWS));
 #pragma unroll
-      for (int field = 0; field < FIELDS; field += 2) {
+      for (int first = 0; first < ROWS; first += 2) {
         int sum[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
 #pragma unroll
-        for (int step = 0; step < GROUP_STEPS; step++) {
-          const uint2 pair = *reinterpret_cast<const uint2*>(words + 4 * (V.wordIndex(0, 2 * step, 0)));
+        for (int step = group * GROUP_STEPS; step < (group + 1) * GROUP_STEPS; step++) {
           uint32_t a[4];
-          codesOf<V.bits>(a, field, pair.x, pair.y);
-          multiplyUnsigned(sum, a, weights[2 * (group * GROUP_STEPS + step)], weights[2 * (group * GROUP_STEPS + step) + 1]);
+          words.codes(a, first, step);
+          multiplyUnsigned(sum, a, weights[2 * step], weights[2 * step + 1]);
         }
 #pragma unroll
         for (int row = 0; row < 2; row++) {
-          const float exact = fieldFactor<V.bits>(field + row);
-          const float middle = MIDDLE / exact;
-          const float h = __int_as_float(sum[2 * row]) - fmaf(high, middle, UNSIGNED_ZERO);
-          const float l = __int_as_float(sum[2 * row + 1]) - fmaf(low, middle, UNSIGNED_ZERO);
-          float& out = seen.output[stripe * FIELDS + field + row];
-          out = fmaf(fmaf(h, 256.0f, l), scales[field + row] * exact, out);
-          if constexpr (V.hasZero) out = fmaf(fmaf(high, 256.0f, low), zeros[field + row], out);
+          const float exact = rowFactor<V.bits>(first + row);
+          const float middle = static_cast<float>(Parameters::MIDDLE) / exact;
+          const float h = __int_as_float(sum[2 * row]) - fmaf(high[group], middle, UNSIGNED_ZERO);
+          const float l = __int_as_float(sum[2 * row + 1]) - fmaf(low[group], middle, UNSIGNED_ZERO);
+          out[first + row] = fmaf(fmaf(h, 256.0f, l), parameters.scales[first + row] * (factor * exact), out[first + row]);
+          if constexpr (V.hasZero)
+            out[first + row] = fmaf(fmaf(high[group], 256.0f, low[group]), parameters.zeros[first + row] * factor, out[first + row]);
         }
       }
     }
   }
 }
 
-/// Values with groups along channels: scales are folded into the weights. Codes count from their middle.
+/// Values with groups along channels: scales, which have no sign, are folded into the weights. Codes count from their middle.
 template <PageLayout V>
 __device__ __forceinline__ void meetFoldedValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int lane) {
-  constexpr int ROWS = PAGE_TOKENS / 8;
-  constexpr int FIELDS = fieldsOfByte(V.bits);
-  constexpr int STRIPE_CHANNELS = 8 * FIELDS;
+  static_assert(!V.isHybrid, "folded scales have no modes");
+  constexpr int TOKEN_ROWS = PAGE_TOKENS / 8;
+  constexpr int ROWS = rowsOfBlock(V.bits);
+  constexpr int BLOCKS = V.groupSize / (8 * ROWS);
   constexpr float CENTRE = static_cast<float>(1 << (V.bits - 1));
   const int g = lane / 4;
   float kept, added;
   if (!weigh<V>(seen, logits, kept, added)) return;
   // One unit for the page, so that no weight with a scale exceeds LARGEST_WEIGHT.
-  const uint8_t* plane = page + V.scaleByte() + 2 * g * ROWS;
+  const uint8_t* plane = page + V.scaleByte() + 2 * g * TOKEN_ROWS;
   float peak = 0.0f;
 #pragma unroll
-  for (int v = 0; v < ROWS / 8; v++) {
+  for (int v = 0; v < TOKEN_ROWS / 8; v++) {
     uint4 s = reinterpret_cast<const uint4*>(plane)[v];
 #pragma unroll
     for (int group = 1; group < V.groups(); group++) {
@@ -167,7 +169,7 @@ __device__ __forceinline__ void meetFoldedValues(Seen<V>& seen, float (&logits)[
     uint32_t weights[PAGE_TOKENS / 16];
     float zeros = 0.0f;
 #pragma unroll
-    for (int v = 0; v < ROWS / 8; v++) {
+    for (int v = 0; v < TOKEN_ROWS / 8; v++) {
       const uint4 s = reinterpret_cast<const uint4*>(plane + 2 * group * PAGE_TOKENS)[v];
       const uint32_t pairs[4] = {s.x, s.y, s.z, s.w};
       uint32_t middles[4];
@@ -184,37 +186,31 @@ __device__ __forceinline__ void meetFoldedValues(Seen<V>& seen, float (&logits)[
                                      fmaf(logits[i + 1] * unit, highHalf(pairs[j]), UNSIGNED_ZERO));
       }
     }
-    // Weights in all, as they were rounded: codes count from their centre.
-    int ones[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
-#pragma unroll
-    for (int step = 0; step < PAGE_TOKENS / 32; step++) {
-      const uint32_t a[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
-      multiplyUnsigned(ones, a, weights[2 * step], weights[2 * step + 1]);
-    }
+    int ones[4];
+    sumWeights<PAGE_TOKENS / 32>(ones, weights, 0);
     const float high = __int_as_float(ones[0]) - UNSIGNED_ZERO;
     const float low = __int_as_float(ones[1]) - UNSIGNED_ZERO;
     if constexpr (V.hasZero) seen.zeros[group] = fmaf(seen.zeros[group], kept, zeros * added);
 #pragma unroll
-    for (int s = 0; s < V.groupSize / STRIPE_CHANNELS; s++) {
-      const int stripe = group * (V.groupSize / STRIPE_CHANNELS) + s;
-      uint32_t words[PAGE_TOKENS / 16];
-      loadStripe<V>(words, page, stripe, lane);
+    for (int block = group * BLOCKS; block < (group + 1) * BLOCKS; block++) {
+      BlockWords<V> words;
+      words.load(page, block, lane);
 #pragma unroll
-      for (int field = 0; field < FIELDS; field += 2) {
-        int sums[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
+      for (int first = 0; first < ROWS; first += 2) {
+        int sum[4] = {UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS, UNSIGNED_ZERO_BITS};
 #pragma unroll
         for (int step = 0; step < PAGE_TOKENS / 32; step++) {
           uint32_t a[4];
-          codesOf<V.bits>(a, field, words[2 * step], words[2 * step + 1]);
-          multiplyUnsigned(sums, a, weights[2 * step], weights[2 * step + 1]);
+          words.codes(a, first, step);
+          multiplyUnsigned(sum, a, weights[2 * step], weights[2 * step + 1]);
         }
 #pragma unroll
         for (int row = 0; row < 2; row++) {
-          const float exact = fieldFactor<V.bits>(field + row);
+          const float exact = rowFactor<V.bits>(first + row);
           const float centre = CENTRE / exact;
-          const float h = __int_as_float(sums[2 * row]) - fmaf(high, centre, UNSIGNED_ZERO);
-          const float l = __int_as_float(sums[2 * row + 1]) - fmaf(low, centre, UNSIGNED_ZERO);
-          float& out = seen.output[stripe * FIELDS + field + row];
+          const float h = __int_as_float(sum[2 * row]) - fmaf(high, centre, UNSIGNED_ZERO);
+          const float l = __int_as_float(sum[2 * row + 1]) - fmaf(low, centre, UNSIGNED_ZERO);
+          float& out = seen.output[block * ROWS + first + row];
           out = fmaf(h, 256.0f * (factor * exact), fmaf(l, factor * exact, out * kept));
         }
       }

@@ -29,25 +29,31 @@ template <PageLayout L>
 void fillPiece(uint8_t* piece, float* decoded) {
   std::memset(piece, 0, L.bytes());
   const int others = L.along == Along::TOKENS ? L.headDim : PAGE_TOKENS;
+  constexpr bool isFoldedValue = L.tensor == Tensor::VALUE && L.along == Along::CHANNELS;
   std::vector<float> scales(L.entries()), zeros(L.entries());
   for (int group = 0; group < L.groups(); group++) {
     for (int other = 0; other < others; other++) {
       const int entry = L.parameterPlace(group, other);
       const bool isLoud = L.tensor == Tensor::KEY && L.along == Along::TOKENS && (other == 3 || other == 45);
       const float range = (0.5f + uniform()) * 3.0f * (isLoud ? 4.0f : 1.0f);
-      const uint16_t scale = bitsOf(range / ((1 << L.bits) - 1));
-      const uint16_t zero = bitsOf(-0.5f * range * (0.8f + 0.4f * uniform()));
+      const bool isAround = !L.hasZero || (L.isHybrid && below(2) == 0);
+      // Scales around zero may be negative, where they are not folded into weights; of hybrid groups the sign is the mode.
+      const bool isNegative = L.isHybrid ? !isAround : !L.hasZero && !isFoldedValue && below(2) == 0;
+      const uint16_t scale = bitsOf((isNegative ? -1.0f : 1.0f) * range / ((1 << L.bits) - 1));
+      const uint16_t zero = isAround ? 0 : bitsOf(-0.5f * range * (0.8f + 0.4f * uniform()));
       std::memcpy(piece + L.scaleByte() + 2 * entry, &scale, 2);
-      scales[entry] = valueOf(scale);
-      zeros[entry] = L.hasZero ? valueOf(zero) : -scales[entry] * (1 << (L.bits - 1));
       if (L.hasZero) std::memcpy(piece + L.zeroByte() + 2 * entry, &zero, 2);
+      scales[entry] = L.isHybrid ? std::fabs(valueOf(scale)) : valueOf(scale);
+      zeros[entry] = isAround ? -scales[entry] * (1 << (L.bits - 1)) : valueOf(zero);
     }
   }
   for (int token = 0; token < PAGE_TOKENS; token++) {
     for (int channel = 0; channel < L.headDim; channel++) {
       const unsigned code = below(1u << L.bits);
-      const int bit = L.codeBit(token, channel);
-      piece[bit / 8] |= code << (bit % 8);
+      for (int i = 0; i < L.bits; i++) {
+        const int bit = L.codeBit(token, channel, i);
+        piece[bit / 8] |= (code >> i & 1u) << (bit % 8);
+      }
       const bool alongTokens = L.along == Along::TOKENS;
       const int entry = L.parameterPlace((alongTokens ? token : channel) / L.groupSize, alongTokens ? channel : token);
       if (decoded != nullptr) decoded[token * L.headDim + channel] = code * scales[entry] + zeros[entry];
@@ -83,16 +89,35 @@ struct Token {
   int position;
 };
 
-template <PageLayout K, PageLayout V, int GROUP, int WARPS, void (*KERNEL)(const DecodeJob)>
+/// f16 factors of packed keys, [sequence][head][channel].
+struct Statistics {
+  std::vector<__half> reciprocals;
+  int headDim;
+
+  Statistics(int batch, int headDim) : reciprocals(size_t(batch) * KV_HEADS * headDim), headDim(headDim) {
+    for (__half& value : reciprocals) value = __float2half_rn(0.3f + 2.0f * uniform());
+  }
+
+  /// What a decoded key is multiplied with.
+  float factor(unsigned place, int sequence, int head, int channel) const {
+    if (place >> 30 != 0) return 1.0f;
+    return 1.0f / __half2float(reciprocals[(size_t(sequence) * KV_HEADS + head) * headDim + channel]);
+  }
+};
+
+template <PageLayout K, PageLayout V, int TILES, int WARPS, void (*KERNEL)(const DecodeJob)>
 struct Runner {
-  using D = Decode<K, V, GROUP, WARPS>;
+  using D = Decode<K, V, TILES, WARPS>;
+  static constexpr bool HAS_STATISTICS = K.along == Along::CHANNELS;
 
   static void launch(const DecodeJob& job, int items, cudaStream_t stream = nullptr) {
-    KERNEL<<<dim3(items, job.kvHeads), LANES * WARPS, D::SHARED_BYTES, stream>>>(job);
+    const int chunks = (job.queryHeads + D::HEADS - 1) / D::HEADS;
+    KERNEL<<<dim3(items, job.kvHeads, chunks), LANES * WARPS, D::SHARED_BYTES, stream>>>(job);
+    CHECK(cudaGetLastError());
   }
 
   /// Three sequences whose pages are in part filled, with tokens on no page behind them.
-  static bool check(const char* name, Data data) {
+  static bool check(const char* name, Data data, int group) {
     // More than 32 pages a warp, which is how many entries one holds.
     const std::vector<int> pageCounts = {8, 1, 400};
     const int total = std::accumulate(pageCounts.begin(), pageCounts.end(), 0);
@@ -130,9 +155,19 @@ struct Runner {
         tokens[b].push_back({place[0], place[1], position++});
       }
     }
-    std::vector<__half> queries(size_t(batch) * KV_HEADS * GROUP * K.headDim);
-    for (__half& value : queries) value = __float2half_rn(normal());
-    if (data == Data::SINKS) pointAtFirstToken(queries, keys, tokens);
+    const Statistics statistics(batch, K.headDim);
+    const auto keyOf = [&](unsigned place, int sequence, int head, int channel) {
+      return keys.at(place, head, channel) * (HAS_STATISTICS ? statistics.factor(place, sequence, head, channel) : 1.0f);
+    };
+    std::vector<__half> queries(size_t(batch) * KV_HEADS * group * K.headDim);
+    for (size_t i = 0; i < queries.size(); i++) {
+      queries[i] = __float2half_rn(normal());
+      if (data != Data::SINKS) continue;
+      // Along the key of the first token, which then takes most of the attention.
+      const int row = static_cast<int>(i / K.headDim), b = row / (KV_HEADS * group);
+      const float key = keyOf(tokens[b][0].key, b, row / group % KV_HEADS, static_cast<int>(i % K.headDim));
+      queries[i] = __float2half_rn(0.7f * normal() + 0.7f * std::clamp(key, -2.0f, 2.0f));
+    }
 
     DecodeJob job{};
     job.keys = upload(keys.pieces), job.values = upload(values.pieces);
@@ -140,18 +175,20 @@ struct Runner {
     job.keyInput = upload(keys.input), job.valueInput = upload(values.input);
     job.pageTable = upload(pages), job.restTable = upload(rests), job.queries = upload(queries), job.queryType = QueryType::F16;
     job.kvHeads = KV_HEADS, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
-    const int rows = batch * KV_HEADS * GROUP;
+    job.queryHeads = group;
+    if (HAS_STATISTICS) job.keyStatistics = upload(statistics.reciprocals);
+    const int rows = batch * KV_HEADS * group;
     job.output = allocate<float>(size_t(rows) * V.headDim), job.logSumExp = allocate<float>(rows);
-    job.arrivals = allocate<unsigned>(batch * KV_HEADS);
+    job.arrivals = allocate<unsigned>(batch * KV_HEADS * group);
 
     // Plain logits of every query row.
     std::vector<std::vector<double>> plain(rows);
     for (int row = 0; row < rows; row++) {
-      const int head = row / GROUP % KV_HEADS;
-      for (const Token& token : tokens[row / (KV_HEADS * GROUP)]) {
+      const int head = row / group % KV_HEADS;
+      for (const Token& token : tokens[row / (KV_HEADS * group)]) {
         double logit = 0;
         for (int c = 0; c < K.headDim; c++)
-          logit += double(__half2float(queries[size_t(row) * K.headDim + c])) * keys.at(token.key, head, c);
+          logit += double(__half2float(queries[size_t(row) * K.headDim + c])) * keyOf(token.key, row / (KV_HEADS * group), head, c);
         plain[row].push_back(logit / std::sqrt(double(K.headDim)));
       }
     }
@@ -168,12 +205,12 @@ struct Runner {
           const auto part = [&](int count) { return count * s / variant.splits; };
           const auto length = [&](int count) { return count * (s + 1) / variant.splits - part(count); };
           items.push_back({b, firstPages[b] + part(pageCounts[b]), length(pageCounts[b]), firstRests[b] + part(REST_TOKENS), length(REST_TOKENS),
-                           std::clamp(PACKED_RESTS - part(REST_TOKENS), 0, length(REST_TOKENS)), s, variant.splits, -1, -1});
+                           std::clamp(PACKED_RESTS - part(REST_TOKENS), 0, length(REST_TOKENS)), s, variant.splits, b, -1});
         }
       const int grid = static_cast<int>(items.size()) + SPARE_ITEMS;
       job.items = upload(std::vector<int>{static_cast<int>(items.size())});
       items.resize(grid);
-      job.itemTable = upload(items), job.partials = allocate<float>(size_t(grid) * KV_HEADS * D::PARTIAL);
+      job.itemTable = upload(items), job.partials = allocate<float>(size_t(grid) * KV_HEADS * group * D::PARTIAL);
       job.softCap = variant.softCap * LOG2E;
       CHECK(cudaMemset(job.output, 0xff, size_t(rows) * V.headDim * 4));
       CHECK(cudaMemset(job.logSumExp, 0xff, rows * 4));
@@ -182,7 +219,7 @@ struct Runner {
       const auto output = download(job.output, size_t(rows) * V.headDim);
       const auto sums = download(job.logSumExp, rows);
       for (int row = 0; row < rows; row++) {
-        const int b = row / (KV_HEADS * GROUP), head = row / GROUP % KV_HEADS;
+        const int b = row / (KV_HEADS * group), head = row / group % KV_HEADS;
         std::vector<double> weights, expected(V.headDim, 0.0);
         double largest = -INFINITY, sum = 0, error = 0, size = 0;
         for (size_t i = 0; i < tokens[b].size(); i++) {
@@ -208,29 +245,20 @@ struct Runner {
       }
     }
     const bool isRight = worst <= LIMIT && worstSum <= LIMIT;
-    std::printf("%-22s %-6s error %.1e, log-sum-exp %.1e, largest weight %.2f%s\n", name, data == Data::SINKS ? "sinks" : "normal", worst, worstSum,
+    std::printf("%-22s %2d heads %-6s error %.1e, log-sum-exp %.1e, largest weight %.2f%s\n", name, group, data == Data::SINKS ? "sinks" : "normal", worst, worstSum,
                 heaviest, isRight ? "" : "  ABOVE THE LIMIT");
     return isRight;
   }
 
-  /// Queries along the key of the first token, which then takes most of the attention.
-  static void pointAtFirstToken(std::vector<__half>& queries, const Pool<K>& keys, const std::vector<std::vector<Token>>& tokens) {
-    for (size_t i = 0; i < queries.size(); i++) {
-      const size_t row = i / K.headDim, b = row / (KV_HEADS * GROUP), head = row / GROUP % KV_HEADS;
-      const float key = keys.at(tokens[b][0].key, static_cast<int>(head), static_cast<int>(i % K.headDim));
-      queries[i] = __float2half_rn(0.7f * normal() + 0.7f * std::clamp(key, -2.0f, 2.0f));
-    }
-  }
-
-  static void time(const char* name, int batch, int tokens, int splits, int copies) {
-    constexpr int HEADS = 8, DISTINCT = 32, BURSTS = 25;
+  static void time(const char* name, int group, int kvHeads, int batch, int tokens, int splits, int copies) {
+    constexpr int DISTINCT = 32, BURSTS = 25;
     const size_t pages = size_t(tokens) / PAGE_TOKENS * batch, all = pages * copies;
     const auto fill = [&]<PageLayout L>() {
-      std::vector<uint8_t> some(size_t{DISTINCT} * HEADS * L.bytes());
-      for (int i = 0; i < DISTINCT * HEADS; i++) fillPiece<L>(&some[size_t(i) * L.bytes()], nullptr);
-      uint8_t* memory = allocate<uint8_t>(all * HEADS * L.bytes());
-      for (size_t at = 0; at < all * HEADS * L.bytes(); at += some.size())
-        CHECK(cudaMemcpy(memory + at, some.data(), std::min(some.size(), all * HEADS * L.bytes() - at), cudaMemcpyHostToDevice));
+      std::vector<uint8_t> some(size_t{DISTINCT} * kvHeads * L.bytes());
+      for (int i = 0; i < DISTINCT * kvHeads; i++) fillPiece<L>(&some[size_t(i) * L.bytes()], nullptr);
+      uint8_t* memory = allocate<uint8_t>(all * kvHeads * L.bytes());
+      for (size_t at = 0; at < all * kvHeads * L.bytes(); at += some.size())
+        CHECK(cudaMemcpy(memory + at, some.data(), std::min(some.size(), all * kvHeads * L.bytes() - at), cudaMemcpyHostToDevice));
       return memory;
     };
     DecodeJob job{};
@@ -247,16 +275,16 @@ struct Runner {
         const int first = static_cast<int>(table.size());
         for (int p = 0; p < stride; p++) table.push_back({order[table.size()], order[all - 1 - table.size()], p * PAGE_TOKENS, PAGE_TOKENS << 16});
         for (int s = 0; s < splits; s++)
-          items.push_back({b, first + stride * s / splits, stride * (s + 1) / splits - stride * s / splits, 0, 0, 0, s, splits, tokens - 1});
+          items.push_back({b, first + stride * s / splits, stride * (s + 1) / splits - stride * s / splits, 0, 0, 0, s, splits, -1, -1});
       }
-    std::vector<__half> queries(size_t(batch) * HEADS * GROUP * K.headDim);
+    std::vector<__half> queries(size_t(batch) * kvHeads * group * K.headDim);
     for (__half& value : queries) value = __float2half_rn(normal());
     const int count = splits * batch;
     const Item* itemTable = upload(items);
     job.pageTable = upload(table), job.queries = upload(queries), job.queryType = QueryType::F16, job.items = upload(std::vector<int>{count});
-    job.kvHeads = HEADS, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
-    job.partials = allocate<float>(size_t(count) * HEADS * D::PARTIAL), job.output = allocate<float>(size_t(batch) * HEADS * GROUP * V.headDim);
-    job.arrivals = allocate<unsigned>(batch * HEADS);
+    job.kvHeads = kvHeads, job.queryHeads = group, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
+    job.partials = allocate<float>(size_t(count) * kvHeads * group * D::PARTIAL), job.output = allocate<float>(size_t(batch) * kvHeads * group * V.headDim);
+    job.arrivals = allocate<unsigned>(batch * kvHeads * group);
 
     cudaStream_t stream;
     cudaGraph_t graph;
@@ -289,16 +317,22 @@ struct Runner {
     for (int i = 0; i < BURSTS; i++) bursts.push_back(once());
     for (float spent = 0; spent < 0.5e6f; spent += sustained.back() * copies) sustained.push_back(once());
     sustained.erase(sustained.begin(), sustained.begin() + sustained.size() * 2 / 3);
-    const double bytes = double(pages) * HEADS * (K.bytes() + V.bytes());
-    std::printf("%-22s batch %d, %3dK tokens: %6.1f us, sustained %6.1f, floor at 4.48 TB/s %6.1f, %4.0f GB/s\n", name, batch, tokens / 1024, median(bursts),
+    const double bytes = double(pages) * kvHeads * (K.bytes() + V.bytes());
+    std::printf("%-22s %2d x %2d heads, batch %d, %3dK tokens: %6.1f us, sustained %6.1f, floor at 4.48 TB/s %6.1f, %4.0f GB/s\n", name, kvHeads,
+                group, batch, tokens / 1024, median(bursts),
                 median(sustained), bytes / 4.48e6, bytes / median(bursts) / 1000);
     for (void* memory : {(void*)keys, (void*)values}) CHECK(cudaFree(memory));
   }
 
-  static bool run(const char* name, bool withTimes) {
+  /// Numbers of query heads that are checked; the first is the one that is timed.
+  static bool run(const char* name, bool withTimes, const std::vector<int>& groups) {
     CHECK(cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize, D::SHARED_BYTES));
-    const bool isRight = check(name, Data::NORMAL) & check(name, Data::SINKS);
-    if (withTimes) time(name, 8, 131072, 2, 1), time(name, 1, 131072, 16, 1), time(name, 1, 8192, 16, 16);
+    bool isRight = true;
+    for (const int group : groups) isRight &= check(name, Data::NORMAL, group) & check(name, Data::SINKS, group);
+    if (withTimes) {
+      time(name, groups[0], 8, 8, 131072, 2, 1), time(name, groups[0], 8, 1, 131072, 16, 1), time(name, groups[0], 8, 1, 8192, 16, 16);
+      if (groups[0] == 4 && K.bits == 4 && K.groupSize == 128) time(name, 1, 32, 8, 131072, 1, 1);
+    }
     std::fflush(stdout);
     return isRight;
   }
@@ -307,36 +341,52 @@ struct Runner {
 __host__ __device__ constexpr PageLayout keys(int bits, Along along, int size, bool hasZero, int dim = 128) {
   return {Tensor::KEY, bits, dim, along, size, hasZero};
 }
-__host__ __device__ constexpr PageLayout values(int bits, Along along, int size, bool hasZero, int dim = 128) {
-  return {Tensor::VALUE, bits, dim, along, size, hasZero};
+__host__ __device__ constexpr PageLayout values(int bits, Along along, int size, bool hasZero, int dim = 128, bool isHybrid = false) {
+  return {Tensor::VALUE, bits, dim, along, size, hasZero, isHybrid};
 }
 constexpr Along TOKENS = Along::TOKENS, CHANNELS = Along::CHANNELS;
 
-// Name, keys, values, query heads of a kv head, warps.
-#define KERNELS(X)                                                                                        \
-  X(affine4g128, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 4, 8)                        \
-  X(affine4g32, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 4, 8)                           \
-  X(affine2g128, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 4, 12)                       \
-  X(affine2g32, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 4, 12)                          \
-  X(symmetric4inner, keys(4, CHANNELS, 32, false), values(4, TOKENS, 32, false), 4, 8)                    \
-  X(symmetric2inner, keys(2, CHANNELS, 32, false), values(2, TOKENS, 32, false), 4, 12)                   \
-  X(affine4inner, keys(4, CHANNELS, 32, true), values(4, TOKENS, 32, true), 4, 8)                         \
-  X(affine4tokens, keys(4, CHANNELS, 128, true), values(4, CHANNELS, 128, true), 4, 8)                    \
-  X(affine4g128heads1, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 8)                  \
-  X(affine4g32dim64, keys(4, TOKENS, 32, true, 64), values(4, CHANNELS, 32, true, 64), 4, 8)              \
-  X(affine4g32dim96, keys(4, TOKENS, 32, true, 96), values(4, CHANNELS, 32, true, 96), 3, 8)              \
-  X(affine4g128dim256, keys(4, TOKENS, 128, true, 256), values(4, CHANNELS, 128, true, 256), 2, 4)
+// Name, keys, values, tiles of query heads, warps, numbers of query heads.
+#define KERNELS(X)                                                                                                 \
+  X(affine4g128, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 8, {4, 1, 3, 6})                   \
+  X(affine4g32, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 1, 8, {4, 2})                            \
+  X(affine2g128, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 1, 12, {4})                           \
+  X(affine2g32, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 1, 12, {4})                              \
+  X(affine4g128wide, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 2, 8, {8, 5, 7, 16})              \
+  X(affine4g32wide, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 2, 8, {8, 6})                        \
+  X(affine2g128wide, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 2, 8, {8})                        \
+  X(affine2g32wide, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 2, 8, {8})                           \
+  X(affine8g128, keys(8, TOKENS, 128, true), values(8, CHANNELS, 128, true), 1, 6, {4})                            \
+  X(symmetric4g32, keys(4, TOKENS, 32, false), values(4, CHANNELS, 32, false), 1, 8, {4})                          \
+  X(symmetric8head, keys(8, CHANNELS, 128, false), values(8, CHANNELS, 128, false), 1, 6, {4})                     \
+  X(inner33, keys(3, CHANNELS, 32, false), values(3, TOKENS, 32, false), 1, 8, {4, 1})                             \
+  X(inner33twelve, keys(3, CHANNELS, 32, false), values(3, TOKENS, 32, false), 1, 12, {4})                         \
+  X(inner33wide, keys(3, CHANNELS, 32, false), values(3, TOKENS, 32, false), 2, 8, {8})                            \
+  X(inner32, keys(3, CHANNELS, 32, false), values(2, TOKENS, 32, false), 1, 8, {4})                                \
+  X(inner32twelve, keys(3, CHANNELS, 32, false), values(2, TOKENS, 32, false), 1, 12, {4})                         \
+  X(inner32hybrid, keys(3, CHANNELS, 32, false), values(2, TOKENS, 32, true, 128, true), 1, 8, {4})                \
+  X(inner32hybridtwelve, keys(3, CHANNELS, 32, false), values(2, TOKENS, 32, true, 128, true), 1, 12, {4})         \
+  X(inner33dim64, keys(3, CHANNELS, 32, false, 64), values(3, TOKENS, 32, false, 64), 1, 8, {4})                   \
+  X(inner44, keys(4, CHANNELS, 32, false), values(4, TOKENS, 32, false), 1, 8, {4})                                \
+  X(inner44wide, keys(4, CHANNELS, 32, false), values(4, TOKENS, 32, false), 2, 8, {8})                            \
+  X(inner22, keys(2, CHANNELS, 32, false), values(2, TOKENS, 32, false), 1, 12, {4})                               \
+  X(affine4inner, keys(4, CHANNELS, 32, true), values(4, TOKENS, 32, true), 1, 8, {4})                             \
+  X(affine4tokens, keys(4, CHANNELS, 128, true), values(4, CHANNELS, 128, true), 1, 8, {4})                        \
+  X(affine2tokens32, keys(2, CHANNELS, 32, true), values(2, CHANNELS, 32, true), 1, 12, {4})                       \
+  X(affine4g32dim64, keys(4, TOKENS, 32, true, 64), values(4, CHANNELS, 32, true, 64), 1, 8, {4})                  \
+  X(affine4g32dim96, keys(4, TOKENS, 32, true, 96), values(4, CHANNELS, 32, true, 96), 1, 8, {4, 3})               \
+  X(affine4g128dim256, keys(4, TOKENS, 128, true, 256), values(4, CHANNELS, 128, true, 256), 1, 4, {4, 2})
 
-#define DEFINE(name, K, V, GROUP, WARPS)                                                                                    \
+#define DEFINE(name, K, V, TILES, WARPS, ...)                                                                                \
   extern "C" __global__ void __launch_bounds__(LANES * WARPS, 1) name(const __grid_constant__ DecodeJob job) {              \
-    decode<K, V, GROUP, WARPS>(job);                                                                                        \
+    decode<K, V, TILES, WARPS>(job);                                                                                        \
   }
 KERNELS(DEFINE)
 
 int main(int count, char** arguments) {
   const bool withTimes = count < 2 || std::strcmp(arguments[1], "--no-times") != 0;
   bool isRight = true;
-#define RUN(name, K, V, GROUP, WARPS) isRight &= Runner<K, V, GROUP, WARPS, name>::run(#name, withTimes);
+#define RUN(name, K, V, TILES, WARPS, ...) isRight &= Runner<K, V, TILES, WARPS, name>::run(#name, withTimes, __VA_ARGS__);
   KERNELS(RUN)
   return isRight ? 0 : 1;
 }
