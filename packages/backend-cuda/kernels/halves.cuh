@@ -155,6 +155,21 @@ LOWBIT_INLINE uint32_t largerPair(uint32_t a, uint32_t b) {
 #endif
 }
 
+/// The smaller and the larger of two; NaN where one of them is. Which zero is smaller is left open.
+LOWBIT_INLINE float smallerOf(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  return a != a || b != b ? NAN : a < b ? a : b;
+#endif
+}
+
+LOWBIT_INLINE float largerOf(float a, float b) {
+  return -smallerOf(-a, -b);
+}
+
 /// Low halves of a and b.
 LOWBIT_INLINE uint32_t lowHalves(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)

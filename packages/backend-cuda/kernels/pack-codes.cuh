@@ -32,8 +32,9 @@ struct PackCodes : PackTile<Plan> {
 
   static constexpr uint32_t CODE_MASK = (1u << BITS) - 1;
   /// The lowest bit of every code of a word, and all bits of its first field.
-  static constexpr uint32_t LOWEST_BITS = 0xffffffffu / CODE_MASK;
+  static constexpr uint32_t LOWEST_BITS = 0x01010101u * (BITS == 3 ? 9 : 0xff / CODE_MASK);
   static constexpr uint32_t FIRST_FIELDS = 0x01010101u * CODE_MASK;
+  static constexpr uint32_t BYTE_MASK = (1u << BITS * FIELDS) - 1;
   /// What sums leave in a word beside codes.
   static constexpr uint32_t ROUNDERS = ROUNDER_BITS * LOWEST_BITS;
 
@@ -100,6 +101,24 @@ struct PackCodes : PackTile<Plan> {
     constexpr PageLayout layout = LAYOUT;
     const uint32_t half = (reducedOffset(tile) + place.reduced) / 16;
     const uint32_t stripe = (outerOffset(tile) + place.outer) / (8 * FIELDS);
+    if constexpr (BITS == 3) {
+      LOWBIT_UNROLL
+      for (int s = 0; s < STRIPES; ++s) {
+        uint32_t masks[VECTOR];
+        LOWBIT_UNROLL
+        for (int i = 0; i < VECTOR; ++i) masks[i] = whole ? 0x01010101u * BYTE_MASK : packedBits(pack, place, i, s);
+        LOWBIT_UNROLL
+        for (int part = 0; part < 3; ++part) {
+          const uint32_t mask = masks[part] | spreadBits(masks[3], part);
+          // What is not finite leaves bits above the fields.
+          const uint32_t word = (vectors[s].words[part] & 0x01010101u * BYTE_MASK) | spreadBits(vectors[s].words[3], part);
+          if (mask == 0) continue;
+          auto* to = reinterpret_cast<uint32_t*>(pack.piece) + layout.spreadIndex(stripe + s, half / 4 * 3 + part, 4 * place.g + place.t);
+          *to = whole ? word : (*to & ~mask) | (word & mask);
+        }
+      }
+      return;
+    }
     LOWBIT_UNROLL
     for (int s = 0; s < STRIPES; ++s) {
       auto* to = reinterpret_cast<Vector*>(pack.piece + 4 * layout.wordIndex(stripe + s, half, 4 * place.g + place.t));
@@ -114,6 +133,9 @@ struct PackCodes : PackTile<Plan> {
       }
     }
   }
+
+  /// What word `part` of three keeps of the fourth one, of 3 bits.
+  static LOWBIT_INLINE uint32_t spreadBits(uint32_t word, int part) { return (word >> 2 * part & 0x03030303u) << 6; }
 
   /// Of the page, where a tile is not all of it.
   static LOWBIT_INLINE uint32_t outerOffset(uint32_t tile) { return Tile::IS_KEY ? 0 : tile * Tile::CHANNELS; }
@@ -173,7 +195,9 @@ struct PackCodes : PackTile<Plan> {
     const Shared& shared, const Place& place, int i, int s, const Quad (&quads)[OUTERS], const Step (&steps)[4], bool special) {
     uint32_t up = 0;
     uint32_t down = 0;
-    uint32_t flips = 0;
+    struct alignas(16) Factors { float of[4]; };
+    Factors factors;
+    if constexpr (Tile::FACTORS) factors = *reinterpret_cast<const Factors*>(&shared.factors[place.channelAt(0, i, 0)]);
     LOWBIT_UNROLL
     for (int f = 0; f < FIELDS; ++f) {
       LOWBIT_UNROLL
@@ -182,15 +206,17 @@ struct PackCodes : PackTile<Plan> {
         const Step& step = steps[Tile::OUTER_GROUPS ? j : o];
         const int bias = Codes::biasOf(Codes::isAsymmetric(step));
         const float rounder = ROUNDER + static_cast<float>(bias);
-        float numerator = Codes::numeratorOf(quads[o].value(j), step);
-        if (Codes::LIMITED) numerator = std::fmin(numerator, Codes::limitOf(step));
+        const float value = Tile::FACTORS ? productOf(quads[o].value(j), factors.of[j]) : quads[o].value(j);
+        float numerator = Codes::numeratorOf(value, step);
+        if (Codes::LIMITED || Tile::FACTORS) numerator = std::fmin(numerator, Codes::limitOf(step));
+        // Products can be beyond what f16 scales reach.
+        if (Tile::FACTORS) numerator = std::fmax(numerator, Codes::LOWEST * step.scale);
         const int shift = 8 * j + BITS * f;
         up += bitsOf(fusedOf(numerator, step.up, rounder)) << shift;
         down += bitsOf(fusedOf(numerator, step.down, rounder)) << shift;
-        flips |= static_cast<uint32_t>(bias) << shift;
       }
     }
-    uint32_t word = (down - ROUNDERS) ^ flips;
+    uint32_t word = down - ROUNDERS;
     if (up != down || special) {
       // Neighbour integers differ in their lowest bit.
       uint32_t open = special ? LOWEST_BITS : ((up - ROUNDERS) ^ (down - ROUNDERS)) & LOWEST_BITS;
@@ -201,9 +227,9 @@ struct PackCodes : PackTile<Plan> {
         const uint32_t o = FIELDS * s + bit % 8 / BITS;
         const uint32_t token = place.tokenAt(o, i, j);
         const uint32_t channel = place.channelAt(o, i, j);
-        const float value = halfValue(Tile::halfAt(shared, token, channel));
-        const int code = Codes::codeOf(value, shared.steps[Tile::entryOf(token, channel)]);
-        word = (word & ~(CODE_MASK << bit)) | (static_cast<uint32_t>(code) & CODE_MASK) << bit;
+        const Step step = shared.steps[Tile::entryOf(token, channel)];
+        const int code = Codes::codeOf(Tile::valueAt(shared, token, channel), step) + Codes::biasOf(Codes::isAsymmetric(step));
+        word = (word & ~(CODE_MASK << bit)) | static_cast<uint32_t>(code) << bit;
       }
     }
     return word;
@@ -215,7 +241,7 @@ struct PackCodes : PackTile<Plan> {
     LOWBIT_UNROLL
     for (int k = 0; k < (Tile::IS_KEY ? FIELDS : 4); ++k) {
       const uint32_t token = Tile::IS_KEY ? place.outerAt(FIELDS * s + k) : place.reducedAt(i, k);
-      const uint32_t bits = Tile::IS_KEY ? FIRST_FIELDS << BITS * k : 0xffu << 8 * k;
+      const uint32_t bits = Tile::IS_KEY ? FIRST_FIELDS << BITS * k : BYTE_MASK << 8 * k;
       if (pack.has(token)) mask |= bits;
     }
     return mask;

@@ -50,6 +50,7 @@ struct Pack {
   uint32_t slot;
   uint32_t count;
   unsigned char* piece;
+  const unsigned char* statistics;
 
   LOWBIT_INLINE Pack(const PackJob& job, uint32_t number, uint32_t head) {
     const uint32_t* words = job.table + number * PACK_WORDS;
@@ -58,6 +59,7 @@ struct Pack {
     spans = job.table + words[4];
     spanCount = words[5];
     piece = job.pages + longOf(words[0], words[1]) + head * job.headBytes;
+    statistics = job.statistics + longOf(words[6], words[7]);
 #if defined(__CUDA_ARCH__)
     __builtin_assume(__isGlobal(piece));
 #endif

@@ -10,9 +10,7 @@ struct PackMeasure : PackTile<Plan> {
   using Tile = PackTile<Plan>;
   using typename Tile::Codes;
   using typename Tile::Shared;
-
-  /// Largest magnitudes instead of minima and maxima.
-  static constexpr bool BY_MAGNITUDE = Codes::MODE == Mode::SYMMETRIC && !Codes::SIGNED_SCALE;
+  static constexpr bool BY_MAGNITUDE = Tile::BY_MAGNITUDE;
 
   static LOWBIT_INLINE void load(Shared& shared, const PackJob& job, const Pack& pack, uint32_t head, uint32_t firstChannel, uint32_t lane) {
     const uint32_t column = lane % Tile::COLUMNS;
@@ -34,7 +32,17 @@ struct PackMeasure : PackTile<Plan> {
     }
     LOWBIT_UNROLL
     for (int i = 0; i < Tile::PATCH_ROWS; ++i) shared.rows[Tile::chunkAt(first + i, column)] = chunks[i];
-    if constexpr (Tile::ALONG_TOKENS) {
+    if constexpr (Tile::FACTORS) {
+      const auto* statistics = reinterpret_cast<const uint16_t*>(pack.statistics) + head * Tile::LAYOUT.headDim + firstChannel;
+      float factors[8];
+      LOWBIT_UNROLL
+      for (int j = 0; j < 8; ++j) factors[j] = halfValue(statistics[8 * column + j]);
+      if (patch == 0) {
+        LOWBIT_UNROLL
+        for (int j = 0; j < 8; ++j) shared.factors[8 * column + j] = factors[j];
+      }
+      measureProducts(shared, chunks, factors, patch, column);
+    } else if constexpr (Tile::ALONG_TOKENS) {
       measureDown(shared, chunks, patch, column);
     } else {
       measureAcross(shared, chunks, first, column);
@@ -76,8 +84,57 @@ struct PackMeasure : PackTile<Plan> {
     }
   }
 
-  /// f16 bits: maximum in the low half, minimum in the high one. NaN where an element is.
-  static LOWBIT_INLINE uint32_t extentOf(const Shared& shared, uint32_t group, uint32_t other) {
+  /// As the two above, but of products in f32.
+  static LOWBIT_INLINE void measureProducts(
+    Shared& shared, const Chunk (&chunks)[Tile::PATCH_ROWS], const float (&factors)[8], uint32_t patch, uint32_t column) {
+    auto* highs = reinterpret_cast<float*>(shared.parts);
+    float* lows = highs + Tile::PART_WORDS;
+    constexpr int OUTER = Tile::ALONG_TOKENS ? 8 : Tile::PATCH_ROWS;
+    constexpr int INNER = Tile::ALONG_TOKENS ? Tile::PATCH_ROWS : 8;
+    LOWBIT_UNROLL
+    for (int outer = 0; outer < OUTER; ++outer) {
+      float low = INFINITY;
+      float high = -INFINITY;
+      LOWBIT_UNROLL
+      for (int inner = 0; inner < INNER; ++inner) {
+        const int row = Tile::ALONG_TOKENS ? inner : outer;
+        const int channel = Tile::ALONG_TOKENS ? outer : inner;
+        const uint32_t pair = chunks[row].pairs[channel / 2];
+        const float product = productOf(halfValue(channel % 2 == 0 ? pair : pair >> 16), factors[channel]);
+        high = largerOf(high, BY_MAGNITUDE ? std::fabs(product) : product);
+        if (!BY_MAGNITUDE) low = smallerOf(low, product);
+      }
+      const uint32_t place = Tile::ALONG_TOKENS ? patch * Tile::CHANNELS + 8 * column + outer
+                                                : (patch * Tile::PATCH_ROWS + outer) * Tile::PART_STRIDE + column;
+      highs[place] = high;
+      if (!BY_MAGNITUDE) lows[place] = low;
+    }
+  }
+
+  /// Measures of a group; NaN where an element is.
+  static LOWBIT_INLINE Range extentOf(const Shared& shared, uint32_t group, uint32_t other) {
+    if constexpr (Tile::FACTORS) {
+      constexpr int PARTS = Tile::GROUP / (Tile::ALONG_TOKENS ? Tile::PATCH_ROWS : 8);
+      constexpr int STRIDE = Tile::ALONG_TOKENS ? Tile::CHANNELS : 1;
+      const uint32_t first = Tile::ALONG_TOKENS ? group * PARTS * Tile::CHANNELS + other : other * Tile::PART_STRIDE + group * PARTS;
+      const auto* highs = reinterpret_cast<const float*>(shared.parts) + first;
+      Range range{BY_MAGNITUDE ? 0.0f : highs[Tile::PART_WORDS], highs[0]};
+      LOWBIT_UNROLL
+      for (int i = 1; i < PARTS; ++i) {
+        range.high = largerOf(range.high, highs[i * STRIDE]);
+        if (!BY_MAGNITUDE) range.low = smallerOf(range.low, highs[Tile::PART_WORDS + i * STRIDE]);
+      }
+      return range;
+    } else {
+      const uint32_t extent = extentBits(shared, group, other);
+      return Range{halfValue(extent >> 16), halfValue(extent)};
+    }
+  }
+
+  static LOWBIT_INLINE bool isFinite(float value) { return (bitsOf(value) & 0x7f800000) != 0x7f800000; }
+
+  /// f16 bits: maximum in the low half, minimum in the high one.
+  static LOWBIT_INLINE uint32_t extentBits(const Shared& shared, uint32_t group, uint32_t other) {
     uint32_t low = 0;
     uint32_t high = 0;
     if constexpr (Tile::ALONG_TOKENS) {
@@ -116,7 +173,7 @@ struct PackMeasure : PackTile<Plan> {
     Scan seen{{INFINITY, -INFINITY}, 0.0f};
     LOWBIT_ROLLED
     for (int i = 0; i < Tile::GROUP; ++i) {
-      const float value = halfValue(Tile::elementOf(shared, group, other, i));
+      const float value = Tile::elementOf(shared, group, other, i);
       if (value < seen.range.low) seen.range.low = value;
       if (value > seen.range.high) seen.range.high = value;
       if (std::fabs(value) > std::fabs(seen.extreme)) seen.extreme = value;
@@ -127,9 +184,8 @@ struct PackMeasure : PackTile<Plan> {
   static LOWBIT_INLINE void settleGroup(Shared& shared, uint32_t entry) {
     const uint32_t group = entry / Tile::OTHERS;
     const uint32_t other = entry % Tile::OTHERS;
-    const uint32_t extent = extentOf(shared, group, other);
-    const bool special = !isFiniteHalf(extent) || !isFiniteHalf(extent >> 16);
-    Scan seen{{halfValue(extent >> 16), halfValue(extent)}, 0.0f};
+    Scan seen{extentOf(shared, group, other), 0.0f};
+    const bool special = !isFinite(seen.range.low) || !isFinite(seen.range.high);
     const float magnitude = -seen.range.low;
     // Which of two equal magnitudes comes first, their order alone says.
     const bool tied = Codes::SIGNED_SCALE && magnitude == seen.range.high && magnitude != 0.0f;
@@ -185,7 +241,7 @@ struct PackMeasure : PackTile<Plan> {
       float termsAround[4];
       LOWBIT_UNROLL
       for (int i = 0; i < 4; ++i) {
-        const float value = halfValue(Tile::elementOf(shared, group, other, first + i));
+        const float value = Tile::elementOf(shared, group, other, first + i);
         const auto codeOver = static_cast<float>(Codes::codeOf(value, over));
         const auto codeAround = static_cast<float>(Codes::codeOf(value, around));
         const float decoded = sumOf(productOf(codeOver, std::fabs(over.scale)), over.origin);

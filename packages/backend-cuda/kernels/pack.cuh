@@ -16,10 +16,12 @@ namespace lowbit {
 /// What a plan is, from plain numbers.
 template <
   Tensor TENSOR, int BITS, Along ALONG, int GROUP, int HEAD_DIM, Mode MODE, CodeSet CODES = CodeSet::FULL,
-  int ASYMMETRIC_BITS = BITS, bool TIE_ASYMMETRIC = false>
+  int ASYMMETRIC_BITS = BITS, bool TIE_ASYMMETRIC = false, bool HAS_FACTORS = false>
 struct PackPlan {
-  static constexpr PageLayout LAYOUT = {TENSOR, BITS, HEAD_DIM, ALONG, GROUP, MODE != Mode::SYMMETRIC};
+  static constexpr PageLayout LAYOUT = {TENSOR, BITS, HEAD_DIM, ALONG, GROUP, MODE != Mode::SYMMETRIC, MODE == Mode::HYBRID};
   static constexpr Quantizer QUANTIZER = {MODE, CODES, ASYMMETRIC_BITS, TIE_ASYMMETRIC};
+  /// Whether channels are multiplied with those of the statistics page, f16 [head][channel], which is at hand then.
+  static constexpr bool FACTORS = HAS_FACTORS;
 };
 
 template <typename Plan>

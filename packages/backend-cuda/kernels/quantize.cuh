@@ -79,8 +79,7 @@ LOWBIT_INLINE Step stepOf(float origin, float scale) {
   return Step{origin, some ? floatOf(reciprocal + SLACK) : 0.0f, some ? floatOf(reciprocal - SLACK) : 0.0f, scale};
 }
 
-/// BITS of the codes, Q of a tensor. Codes meet the sum with a rounder that is `bias` larger, so that none is below zero;
-/// `flip` makes two's complement of them.
+/// BITS of the codes, Q of a tensor. Codes are stored `bias` larger, so that none is below zero.
 template <int BITS, typename Q>
 struct CodeRule {
   static constexpr Quantizer QUANTIZER = Q::QUANTIZER;
@@ -138,7 +137,7 @@ struct CodeRule {
     return MODE == Mode::HYBRID ? std::fabs(step.scale) * (isAsymmetric(step) ? TOP : HIGHEST) : step.scale * HIGHEST;
   }
 
-  /// The code of any element, NaN and infinite ones too, before two's complement is cut to BITS.
+  /// The code of any element, NaN and infinite ones too, without its bias.
   static LOWBIT_INLINE int codeOf(float value, const Step& step) {
     const bool asymmetric = isAsymmetric(step);
     const float lowest = asymmetric ? 0.0f : LOWEST;

@@ -7,14 +7,17 @@ import { buildHostProgram, compiler } from './support/pack/host-program.js';
 import { allInstances, type Instance, nameOf, planOf } from './support/pack/instances.js';
 
 const shapes: PageShape[] = (['key', 'value'] as const).flatMap((tensor) =>
-  ([2, 4, 8] as const).flatMap((bits) =>
-    [32, 64, 96, 128, 160, 256].flatMap((headDim) =>
+  ([2, 3, 4, 8] as const).flatMap((bits) =>
+    (bits === 3 ? [64, 128, 192, 256] : [32, 64, 96, 128, 160, 256]).flatMap((headDim) =>
       (['tokens', 'channels'] as const).flatMap((along) =>
         [32, 64, 128, headDim]
           .filter((size, i, all) => all.indexOf(size) === i)
           .filter((size) => (along === 'tokens' ? PAGE_TOKENS : headDim) % size === 0)
           .flatMap((groupSize) =>
-            [false, true].map((hasZero) => ({ tensor, bits, headDim, along, groupSize, hasZero })),
+            [false, true].map((hasZero) => ({
+              ...{ tensor, bits, headDim, along, groupSize, hasZero },
+              isHybrid: false,
+            })),
           ),
       ),
     ),
@@ -27,7 +30,7 @@ function tableOf(shape: PageShape): Int32Array {
   const table = [layout.bytes, layout.scaleByte, layout.zeroByte];
   for (let token = 0; token < PAGE_TOKENS; token++)
     for (let channel = 0; channel < shape.headDim; channel++)
-      table.push(layout.codeBit(token, channel));
+      for (let bit = 0; bit < shape.bits; bit++) table.push(layout.codeBit(token, channel, bit));
   for (let group = 0; group < layout.groups; group++)
     for (let other = 0; other < layout.others; other++)
       table.push(layout.parameterPlace(group, other));
@@ -64,11 +67,11 @@ test('codes and parameters have places of their own, inside the piece', () => {
     const layout = pageLayout(shape);
     const codes = new Uint8Array(layout.scaleByte * 8);
     const [, , , ...places] = tableOf(shape);
-    const elements = PAGE_TOKENS * shape.headDim;
-    for (const bit of places.slice(0, elements)) codes.fill(1, bit, bit + shape.bits);
+    const bits = PAGE_TOKENS * shape.headDim * shape.bits;
+    for (const bit of places.slice(0, bits)) codes[bit] = 1;
     expect(codes.every((taken) => taken === 1)).toBe(true);
-    expect(codes.length).toBe(elements * shape.bits);
-    const entries = places.slice(elements).sort((a, b) => a - b);
+    expect(codes.length).toBe(bits);
+    const entries = places.slice(bits).sort((a, b) => a - b);
     expect(entries).toEqual(entries.map((_, i) => i));
     const planes = shape.hasZero ? 2 : 1;
     expect(layout.bytes).toBeGreaterThanOrEqual(layout.scaleByte + 2 * planes * entries.length);
@@ -117,9 +120,9 @@ describe('blocks and pieces', () => {
 
 test('what the layout does not hold is refused with a reason', () => {
   const plan = planOf(allInstances()[0] as Instance, 1);
-  const three: PackedTensorPlan = { ...plan, scheme: { ...plan.scheme, bits: 3 } };
+  const five: PackedTensorPlan = { ...plan, scheme: { ...plan.scheme, bits: 5 } };
   const short: PackedTensorPlan = { ...plan, layout: { ...plan.layout, blockTokens: 64 } };
-  for (const refused of [three, short]) {
+  for (const refused of [five, short]) {
     expect(() => pageShapeOf(refused)).toThrow(LowbitKvError);
     expect(() => pageShapeOf(refused)).toThrow(/no layout in fragment order/);
   }

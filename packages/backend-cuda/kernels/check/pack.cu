@@ -36,7 +36,8 @@ struct Prompt {
   static constexpr size_t ROW_BYTES = 2ull * HEADS * HEAD_DIM * TOKENS;
   static constexpr size_t PAGE_BYTES = HEAD_BYTES * HEADS * PAGES;
 
-  uint16_t* rows = nullptr;
+  unsigned char* rows = nullptr;
+  unsigned char* statistics = nullptr;
   unsigned char* pages = nullptr;
   uint32_t* table = nullptr;
 
@@ -45,34 +46,45 @@ struct Prompt {
     CHECK(cudaMalloc(&pages, PAGE_BYTES));
     CHECK(cudaMemset(pages, 0xa5, PAGE_BYTES));
     CHECK(cudaMemcpy(rows, data.data(), ROW_BYTES, cudaMemcpyHostToDevice));
-    const auto words = tableOf(reinterpret_cast<uint64_t>(rows), reinterpret_cast<uint64_t>(pages));
+    const auto words = tableOf();
+    const auto numbers = factors();
+    CHECK(cudaMalloc(&statistics, 2 * numbers.size()));
+    CHECK(cudaMemcpy(statistics, numbers.data(), 2 * numbers.size(), cudaMemcpyHostToDevice));
     CHECK(cudaMalloc(&table, 4 * words.size()));
     CHECK(cudaMemcpy(table, words.data(), 4 * words.size(), cudaMemcpyHostToDevice));
     CHECK(cudaFuncSetAttribute(packTiles<Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize, PackKernel<Plan>::SHARED_BYTES));
   }
 
-  static std::vector<uint32_t> tableOf(uint64_t rows, uint64_t pages) {
+  /// f16 bits from 2^-6 to 2^6, [head][channel].
+  static std::vector<uint16_t> factors() {
+    std::vector<uint16_t> numbers(HEADS * HEAD_DIM);
+    for (uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint16_t>(0x2400 + i * 977 % 0x3000);
+    return numbers;
+  }
+
+  static std::vector<uint32_t> tableOf() {
     std::vector<uint32_t> words;
-    const auto address = [&](uint64_t bytes) {
+    const auto offset = [&](uint64_t bytes) {
       words.push_back(static_cast<uint32_t>(bytes));
       words.push_back(static_cast<uint32_t>(bytes >> 32));
     };
     for (uint32_t page = 0; page < PAGES; ++page) {
       // Pages in no order.
-      address(pages + page * 97 % PAGES * HEADS * HEAD_BYTES);
+      offset(uint64_t{page} * 97 % PAGES * HEADS * HEAD_BYTES);
       words.insert(words.end(), {0, PAGE_TOKENS, PAGES * PACK_WORDS + page * SPAN_WORDS, 1, 0, 0});
     }
     for (uint32_t page = 0; page < PAGES; ++page) {
       words.insert(words.end(), {0, HEADS * HEAD_DIM});
-      address(rows + 2ull * page * PAGE_TOKENS * HEADS * HEAD_DIM);
-      words.insert(words.end(), {HEAD_DIM, 0});
+      offset(2ull * page * PAGE_TOKENS * HEADS * HEAD_DIM);
+      words.insert(words.end(), {HEAD_DIM, INPUT_ROWS});
     }
     return words;
   }
 
   void launch(cudaStream_t stream) const {
     const dim3 grid(HEADS * PackTile<Plan>::TILES, PAGES);
-    packTiles<Plan><<<grid, PackKernel<Plan>::THREADS, PackKernel<Plan>::SHARED_BYTES, stream>>>(PackJob{table, HEAD_BYTES});
+    packTiles<Plan><<<grid, PackKernel<Plan>::THREADS, PackKernel<Plan>::SHARED_BYTES, stream>>>(
+      PackJob{table, HEAD_BYTES, pages, {rows, rows}, statistics});
     CHECK(cudaGetLastError());
   }
 
@@ -83,8 +95,10 @@ template <typename Plan>
 size_t Prompt<Plan>::differences(const std::vector<uint16_t>& data) const {
   std::vector<unsigned char> expected(PAGE_BYTES, 0xa5);
   std::vector<unsigned char> actual(PAGE_BYTES);
-  const auto words = tableOf(reinterpret_cast<uint64_t>(data.data()), reinterpret_cast<uint64_t>(expected.data()));
-  const PackJob job{words.data(), HEAD_BYTES};
+  const auto words = tableOf();
+  const auto numbers = factors();
+  const auto* tokens = reinterpret_cast<const unsigned char*>(data.data());
+  const PackJob job{words.data(), HEAD_BYTES, expected.data(), {tokens, tokens}, reinterpret_cast<const unsigned char*>(numbers.data())};
   const uint32_t workers = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> threads;
   for (uint32_t worker = 0; worker < workers; ++worker) {
@@ -173,8 +187,8 @@ void measure(const char* name) {
   const double bytes = Keys::ROW_BYTES + Values::ROW_BYTES + Keys::PAGE_BYTES + Values::PAGE_BYTES;
   const double median = times[times.size() / 2];
   std::printf("%-32s %7.1f us  (%.1f - %.1f)  %6.0f GB/s  bytes equal\n", name, median, times.front(), times.back(), bytes / median / 1000);
-  for (const auto& prompt : keys) { CHECK(cudaFree(prompt.rows)); CHECK(cudaFree(prompt.pages)); CHECK(cudaFree(prompt.table)); }
-  for (const auto& prompt : values) { CHECK(cudaFree(prompt.rows)); CHECK(cudaFree(prompt.pages)); CHECK(cudaFree(prompt.table)); }
+  for (const auto& prompt : keys) { CHECK(cudaFree(prompt.rows)); CHECK(cudaFree(prompt.pages)); CHECK(cudaFree(prompt.table)); CHECK(cudaFree(prompt.statistics)); }
+  for (const auto& prompt : values) { CHECK(cudaFree(prompt.rows)); CHECK(cudaFree(prompt.pages)); CHECK(cudaFree(prompt.table)); CHECK(cudaFree(prompt.statistics)); }
   CHECK(cudaStreamDestroy(stream));
 }
 
@@ -185,11 +199,11 @@ void measureOuter(const char* name) {
     PackPlan<Tensor::VALUE, BITS, Along::CHANNELS, GROUP, HEAD_DIM, Mode::ASYMMETRIC>>(name);
 }
 
-template <int BITS, Mode VALUE_MODE, CodeSet CODES>
+template <int KEY_BITS, int VALUE_BITS, Mode VALUE_MODE, CodeSet CODES, bool FACTORS = false, int HEAD_DIM = 128>
 void measureInner(const char* name) {
   measure<
-    PackPlan<Tensor::KEY, BITS, Along::CHANNELS, 32, 128, Mode::SYMMETRIC, CODES>,
-    PackPlan<Tensor::VALUE, BITS, Along::TOKENS, 32, 128, VALUE_MODE, CODES>>(name);
+    PackPlan<Tensor::KEY, KEY_BITS, Along::CHANNELS, 32, HEAD_DIM, Mode::SYMMETRIC, CODES, KEY_BITS, false, FACTORS>,
+    PackPlan<Tensor::VALUE, VALUE_BITS, Along::TOKENS, 32, HEAD_DIM, VALUE_MODE, CODES>>(name);
 }
 
 int main() {
@@ -203,8 +217,13 @@ int main() {
   measureOuter<8, 128>("8 bit g128");
   measureOuter<4, 64, 64>("4 bit g64 d64");
   measureOuter<4, 128, 256>("4 bit g128 d256");
-  measureInner<4, Mode::SYMMETRIC, CodeSet::FULL>("4 bit symmetric, inner groups");
-  measureInner<4, Mode::SYMMETRIC, CodeSet::FULL_SIGNED>("4 bit fullSigned, inner groups");
-  measureInner<2, Mode::HYBRID, CodeSet::FULL>("2 bit values hybrid, inner");
+  measureInner<4, 4, Mode::SYMMETRIC, CodeSet::FULL>("4 bit symmetric, inner groups");
+  measureInner<4, 4, Mode::SYMMETRIC, CodeSet::FULL_SIGNED>("4 bit fullSigned, inner groups");
+  measureInner<2, 2, Mode::HYBRID, CodeSet::FULL>("2 bit values hybrid, inner");
+  measureInner<3, 3, Mode::SYMMETRIC, CodeSet::FULL>("3 bit symmetric, inner groups");
+  measureInner<3, 3, Mode::SYMMETRIC, CodeSet::FULL, true>("3 bit, keys with factors");
+  measureInner<3, 2, Mode::SYMMETRIC, CodeSet::FULL_SIGNED, true>("3 and 2 bit fullSigned, factors");
+  measureInner<3, 2, Mode::HYBRID, CodeSet::FULL, true>("3 and 2 bit hybrid, factors");
+  measureInner<3, 3, Mode::SYMMETRIC, CodeSet::SIGNMAG, true, 64>("3 bit signmag d64, factors");
   return 0;
 }

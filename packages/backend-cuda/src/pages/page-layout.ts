@@ -12,12 +12,15 @@ const PIECE_ALIGNMENT = 128;
 /** What a layout depends on. */
 export interface PageShape {
   readonly tensor: 'key' | 'value';
-  readonly bits: 2 | 4 | 8;
-  /** A multiple of 32. */
+  readonly bits: 2 | 3 | 4 | 8;
+  /** A multiple of 32; of 64 where keys have 3 bits. */
   readonly headDim: number;
   readonly along: 'tokens' | 'channels';
   readonly groupSize: number;
+  /** Of one of the two modes that is not hybrid there are no zeros: codes are around zero. */
   readonly hasZero: boolean;
+  /** Groups say by the sign of their scale whether they are over their minimum or around zero. */
+  readonly isHybrid: boolean;
 }
 
 /** Places in the piece of one head of a page. */
@@ -31,8 +34,8 @@ export interface PageLayout {
   readonly groups: number;
   /** Channels of groups along tokens, tokens of groups along channels. */
   readonly others: number;
-  /** Bit of a code, from the first bit of the piece. */
-  codeBit(token: number, channel: number): number;
+  /** Where bit `number` of a code is, from the first bit of the piece. Codes of all bits but 3 are in one run. */
+  codeBit(token: number, channel: number, number?: number): number;
   /** Place in a plane of parameters. */
   parameterPlace(group: number, other: number): number;
 }
@@ -41,18 +44,31 @@ export function pageLayout(shape: PageShape): PageLayout {
   const { tensor, bits, headDim, along, groupSize, hasZero } = shape;
   const isKey = tensor === 'key';
   const alongTokens = along === 'tokens';
-  const fields = 8 / bits;
+  const fields = Math.floor(8 / bits);
   const outers = isKey ? PAGE_TOKENS : headDim;
   const reduced = isKey ? headDim : PAGE_TOKENS;
   const vector = reduced % 64 === 0 ? 4 : 2;
   const halves = reduced / 16;
-  const codeBytes = (outers / (8 * fields)) * halves * LANES * 4;
+  // With 3 bits every fourth word is in what the bytes of the three before it have left.
+  const words = bits === 3 ? (halves / 4) * 3 : halves;
+  const codeBytes = (outers / (8 * fields)) * words * LANES * 4;
   const groups = (alongTokens ? PAGE_TOKENS : headDim) / groupSize;
   const others = alongTokens ? headDim : PAGE_TOKENS;
   const planeBytes = 2 * groups * others;
   const end = codeBytes + planeBytes * (hasZero ? 2 : 1);
 
-  function codeBit(token: number, channel: number): number {
+  /** Of 3 bits: word `number` of a lane and stripe. Vectors of 4, then one of 2, then one of 1. */
+  function spreadWord(stripe: number, number: number, lane: number): number {
+    const inFours = words - (words % 4);
+    const inTwos = words % 4 >= 2 ? 2 : 0;
+    const first = stripe * words * LANES;
+    if (number < inFours)
+      return first + (Math.floor(number / 4) * LANES + lane) * 4 + (number % 4);
+    if (number < inFours + inTwos) return first + inFours * LANES + lane * 2 + (number % 2);
+    return first + (inFours + inTwos) * LANES + lane;
+  }
+
+  function codeBit(token: number, channel: number, number = 0): number {
     const outer = isKey ? token : channel;
     const element = isKey ? channel : token;
     const half = element >> 4;
@@ -62,9 +78,16 @@ export function pageLayout(shape: PageShape): PageLayout {
     const stripe = Math.floor(outer / (8 * fields));
     const field = (outer >> 3) % fields;
     const lane = 4 * (outer & 7) + (place >> 2);
+    const byte = 8 * (place & 3);
+    const bit = bits * field + number;
+    if (bits === 3) {
+      const three = (half >> 2) * 3;
+      if ((half & 3) < 3) return 32 * spreadWord(stripe, three + (half & 3), lane) + byte + bit;
+      return 32 * spreadWord(stripe, three + (bit >> 1), lane) + byte + 6 + (bit & 1);
+    }
     const vectors = stripe * (halves / vector) + Math.floor(half / vector);
     const word = (vectors * LANES + lane) * vector + (half % vector);
-    return 32 * word + 8 * (place & 3) + bits * field;
+    return 32 * word + byte + bit;
   }
 
   function parameterPlace(group: number, other: number): number {
@@ -92,25 +115,32 @@ export function pageLayout(shape: PageShape): PageLayout {
 export function pageShapeOf({ tensor, scheme, layout }: PackedTensorPlan): PageShape {
   const { bits, groups, parameters } = scheme;
   const { headDim, blockTokens } = layout;
+  const { mode, codes } = scheme.quantizer;
   const fits =
-    (bits === 2 || bits === 4 || bits === 8) &&
-    groups.along !== 'vector' &&
+    (bits === 2 || bits === 3 || bits === 4 || bits === 8) &&
+    (groups.along !== 'vector' || groups.scope === 'head') &&
+    mode !== 'codec' &&
+    typeof codes === 'string' &&
     parameters.scale === 'f16' &&
     (parameters.zero ?? 'f16') === 'f16' &&
     blockTokens === PAGE_TOKENS &&
-    headDim % 32 === 0 &&
+    headDim % (bits === 3 && tensor === 'key' ? 64 : 32) === 0 &&
     scheme.outliers === undefined;
   if (!fits) {
     throw new LowbitKvError('PLAN_REFUSED', {
       message: `the ${tensor}s have no layout in fragment order`,
       value: { bits, groups, parameters, headDim, blockTokens, outliers: scheme.outliers },
       valid:
-        '2, 4 or 8 bits, groups along tokens or channels, f16 parameters, a head dim that is a multiple of 32, blocks of 128 tokens, no outliers',
+        '2, 3, 4 or 8 bits, uniform codes, groups along tokens, along channels or of a vector of a head, f16 parameters, a head dim that is a multiple of 32 (keys of 3 bits: 64), blocks of 128 tokens, no outliers',
       next: 'Plan with blockTokens 128 and such a scheme, or use another backend.',
     });
   }
   const hasZero = layout.parameters.some(({ name }) => name === 'zero');
-  return { tensor, bits, headDim, along: groups.along, groupSize: groups.size, hasZero };
+  const isHybrid = mode === 'hybrid';
+  if (groups.along === 'vector')
+    return { tensor, bits, headDim, along: 'channels', groupSize: headDim, hasZero, isHybrid };
+  const { along, size: groupSize } = groups;
+  return { tensor, bits, headDim, along, groupSize, hasZero, isHybrid };
 }
 
 /** Moves codes and parameters of one head; all other bytes stay as they are. */
@@ -124,18 +154,33 @@ export interface PageMover {
 
 export function pageMover(plan: PackedTensorPlan): PageMover {
   const page = pageLayout(pageShapeOf(plan));
-  const { bits } = page.shape;
-  const mask = 2 ** bits - 1;
+  const { bits, isHybrid, hasZero, along, groupSize } = page.shape;
   const codeBit = blockCodeBit(plan.layout);
+  // Bits of a code that are in one byte, in blocks and in pages.
+  const run = bits === 3 ? 1 : bits;
+  const mask = 2 ** run - 1;
+  const isAround = modeOfGroups(page);
 
-  function moveCodes([from, fromBit]: Bits, [to, toBit]: Bits, first: number, end: number): void {
+  /** `piece`: with the parameters of the codes. */
+  function moveCodes(
+    [from, fromBit]: Bits,
+    [to, toBit]: Bits,
+    piece: Uint8Array,
+    first: number,
+    end: number,
+  ): void {
     for (let token = first; token < end; token++) {
       for (let channel = 0; channel < plan.headDim; channel++) {
-        const source = fromBit(token, channel);
-        const target = toBit(token, channel);
-        const code = ((from[source >> 3] as number) >> (source & 7)) & mask;
-        const kept = (to[target >> 3] as number) & ~(mask << (target & 7));
-        to[target >> 3] = kept | (code << (target & 7));
+        const isFlipped = !hasZero || (isHybrid && isAround(piece, token, channel));
+        // Two's complement in blocks, over the lowest code in pages.
+        const flip = isFlipped ? 1 << (bits - 1) : 0;
+        for (let number = 0; number < bits; number += run) {
+          const source = fromBit(token, channel, number);
+          const target = toBit(token, channel, number);
+          const some = ((from[source >> 3] as number) >> (source & 7)) ^ (flip >> number);
+          const kept = (to[target >> 3] as number) & ~(mask << (target & 7));
+          to[target >> 3] = kept | ((some & mask) << (target & 7));
+        }
       }
     }
   }
@@ -146,7 +191,6 @@ export function pageMover(plan: PackedTensorPlan): PageMover {
     end: number,
     act: (inBlock: number, inPiece: number) => void,
   ): void {
-    const { along, groupSize } = page.shape;
     const alongTokens = along === 'tokens';
     for (const { name, offset } of plan.layout.parameters) {
       const plane = name === 'zero' ? page.zeroByte : page.scaleByte;
@@ -167,28 +211,39 @@ export function pageMover(plan: PackedTensorPlan): PageMover {
     toPiece(block, head, piece, first, end) {
       const base = head * plan.layout.headBytes;
       const source = block.subarray(base, base + plan.layout.headBytes);
-      moveCodes([source, codeBit], [piece, page.codeBit], first, end);
       eachParameter(first, end, (inBlock, inPiece) => copyHalf(source, inBlock, piece, inPiece));
+      moveCodes([source, codeBit], [piece, page.codeBit], piece, first, end);
     },
     toBlock(piece, block, head, first, end) {
       const base = head * plan.layout.headBytes;
       const target = block.subarray(base, base + plan.layout.headBytes);
-      moveCodes([piece, page.codeBit], [target, codeBit], first, end);
+      moveCodes([piece, page.codeBit], [target, codeBit], piece, first, end);
       eachParameter(first, end, (inBlock, inPiece) => copyHalf(piece, inPiece, target, inBlock));
     },
   };
 }
 
-/** Bytes, and where in them the code of a token and channel is. */
-type Bits = readonly [Uint8Array, (token: number, channel: number) => number];
+/** Where bit `number` of the code of a token and channel is. */
+type BitOf = (token: number, channel: number, number: number) => number;
+type Bits = readonly [Uint8Array, BitOf];
 
-/** Bit of a code in the head of a canonical block. */
-function blockCodeBit({ codes, bits }: BlockLayout): (token: number, channel: number) => number {
+/** Whether the group of an element of a hybrid piece is around zero: the sign of its scale is clear. */
+function modeOfGroups({ shape, scaleByte, parameterPlace }: PageLayout) {
+  const alongTokens = shape.along === 'tokens';
+  return (piece: Uint8Array, token: number, channel: number): boolean => {
+    const [place, other] = alongTokens ? [token, channel] : [channel, token];
+    const entry = parameterPlace(Math.floor(place / shape.groupSize), other);
+    return ((piece[scaleByte + 2 * entry + 1] as number) & 0x80) === 0;
+  };
+}
+
+/** In the head of a canonical block. */
+function blockCodeBit({ codes, bits }: BlockLayout): BitOf {
   const first = 8 * codes.offset;
   const row = 8 * codes.rowBytes;
   return codes.rows === 'channels'
-    ? (token, channel) => first + channel * row + token * bits
-    : (token, channel) => first + token * row + channel * bits;
+    ? (token, channel, number) => first + channel * row + token * bits + number
+    : (token, channel, number) => first + token * row + channel * bits + number;
 }
 
 function copyHalf(from: Uint8Array, source: number, to: Uint8Array, target: number): void {

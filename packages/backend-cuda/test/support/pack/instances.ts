@@ -6,6 +6,7 @@ import {
   type LayerPlan,
   type PackedTensorPlan,
   type QuantizedTensorScheme,
+  type Transform,
 } from '@lowbit-kv/core';
 import { asymmetric, hybrid, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
 
@@ -21,19 +22,23 @@ export type Quantizing =
 
 export interface Instance {
   readonly tensor: 'key' | 'value';
-  readonly bits: 2 | 4 | 8;
+  readonly bits: 2 | 3 | 4 | 8;
   readonly along: 'tokens' | 'channels';
   readonly groupSize: number;
   readonly headDim: number;
   readonly quantizing: Quantizing;
+  /** Channels are multiplied with factors of the sequence. */
+  readonly hasFactors?: boolean;
 }
 
 const CODE_SETS = { signmag: 'SIGNMAG', full: 'FULL', fullSigned: 'FULL_SIGNED' } as const;
 
-export function nameOf({ tensor, bits, along, groupSize, headDim, quantizing }: Instance): string {
+export function nameOf(instance: Instance): string {
+  const { tensor, bits, along, groupSize, headDim, quantizing, hasFactors } = instance;
   return [
     `${tensor} ${bits} bit along ${along} g${groupSize} d${headDim}`,
     ...Object.values(quantizing),
+    ...(hasFactors ? ['factors'] : []),
   ].join(' ');
 }
 
@@ -55,6 +60,7 @@ export function instanceLine(instance: Instance): string {
     codes,
     asymmetricBits,
     tie,
+    instance.hasFactors ?? false,
   ];
   return `INSTANCE(${words.join(', ')})\n`;
 }
@@ -75,7 +81,21 @@ export function planOf(instance: Instance, heads: number): PackedTensorPlan {
   return (plan.layers[0] as LayerPlan)[instance.tensor] as PackedTensorPlan;
 }
 
-function schemeOf({ bits, along, groupSize, quantizing }: Instance): QuantizedTensorScheme {
+function schemeOf(instance: Instance): QuantizedTensorScheme {
+  const scheme = plainScheme(instance);
+  return instance.hasFactors ? { ...scheme, transforms: [FACTORS] } : scheme;
+}
+
+const FACTORS: Transform = {
+  kind: 'channelScale',
+  scope: 'sequence',
+  statistic: 'rootAbsoluteMaximum',
+  statisticsTokens: 32,
+  clamp: [2 ** -6, 2 ** 6],
+  minimumSpread: 1.2,
+};
+
+function plainScheme({ bits, along, groupSize, quantizing }: Instance): QuantizedTensorScheme {
   switch (quantizing.mode) {
     case 'asymmetric':
       return asymmetric(bits, along, groupSize);
@@ -103,18 +123,27 @@ const SHAPES = [
 export function allInstances(): Instance[] {
   const layouts = (['key', 'value'] as const).flatMap((tensor) =>
     (['tokens', 'channels'] as const).flatMap((along) =>
-      ([2, 4, 8] as const).flatMap((bits) =>
-        SHAPES.map((shape) => ({ tensor, along, bits, ...shape })),
+      ([2, 3, 4, 8] as const).flatMap((bits) =>
+        SHAPES.filter(({ headDim }) => bits !== 3 || tensor === 'value' || headDim % 64 === 0).map(
+          (shape) => ({ tensor, along, bits, ...shape }),
+        ),
       ),
     ),
   );
-  return layouts.flatMap((layout, i) => [
-    { ...layout, quantizing: { mode: 'asymmetric' } },
-    { ...layout, quantizing: quantizingOf(layout.bits, i) },
-  ]);
+  return layouts.flatMap((layout, i): Instance[] => {
+    const quantizing = quantizingOf(layout.bits, i);
+    const instances: Instance[] = [
+      { ...layout, quantizing: { mode: 'asymmetric' } },
+      { ...layout, quantizing },
+    ];
+    // Of keys around zero, with factors too.
+    return layout.tensor === 'key' && quantizing.mode === 'symmetric'
+      ? [...instances, { ...layout, quantizing, hasFactors: true }]
+      : instances;
+  });
 }
 
-function quantizingOf(bits: 2 | 4 | 8, turn: number): Quantizing {
+function quantizingOf(bits: 2 | 3 | 4 | 8, turn: number): Quantizing {
   const all: readonly Quantizing[] = [
     { mode: 'symmetric', codes: 'full' },
     { mode: 'symmetric', codes: 'fullSigned' },

@@ -60,14 +60,15 @@ export function launchOf(
     const rows = memory.rows(tokens, { heads, headDim, count, windowed });
     const page = memory.take(heads * headStep);
     const firstSpan = packs.length * PACK_WORDS + spans.length;
-    table.push(page, 0, slot, count, firstSpan, rows.length, 0, 0);
+    const factors = instance.hasFactors ? memory.factors(heads * headDim) : null;
+    table.push(page, 0, slot, count, firstSpan, rows.length, factors?.offset ?? 0, 0);
     let before = 0;
     for (const { offset, tokenStride, headStride, count: some } of rows) {
       spans.push(before, tokenStride, offset, 0, headStride, 0);
       before += some;
     }
     const block = new Uint8Array(plan.layout.pageBytes);
-    encodeTokens(plan, tokens, count, null, block, slot);
+    encodeTokens(plan, tokens, count, factors?.bits ?? null, block, slot);
     writes.push((expected) => {
       for (let head = 0; head < heads; head++) {
         const piece = expected.subarray(page + head * headStep, page + head * headStep + headBytes);
@@ -166,6 +167,14 @@ class Memory {
       rows.push({ offset, tokenStride, headStride: headDim, count: count - windowed });
     }
     return rows;
+  }
+
+  /** A statistics page of one transform: f16 numbers from 2^-6 to 2^6. */
+  factors(count: number): { readonly offset: number; readonly bits: Uint16Array } {
+    const offset = this.take(2 * count);
+    const bits = this.#halves().subarray(0, count);
+    for (let i = 0; i < count; i++) bits[i] = 0x2400 + ((this.#draw() * 3) % 0x3000);
+    return { offset, bits };
   }
 
   bytes(): Uint8Array {

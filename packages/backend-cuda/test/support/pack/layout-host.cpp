@@ -1,5 +1,5 @@
 // Prints what layout.cuh says of layouts: reads six u32 a layout from one file, and writes to another bytes, the scale's and the
-// zero's first byte; the bit of each code [token][channel]; the place of each group's parameters [group][other].
+// zero's first byte; the bits of each code [token][channel][bit]; the place of each group's parameters [group][other].
 #include <cstdio>
 #include <vector>
 
@@ -18,7 +18,9 @@ int main(int, char** names) {
       static_cast<Along>(numbers[3]), static_cast<int>(numbers[4]), numbers[5] != 0};
     std::vector<int> words = {layout.bytes(), layout.scaleByte(), layout.zeroByte()};
     for (int token = 0; token < PAGE_TOKENS; ++token) {
-      for (int channel = 0; channel < layout.headDim; ++channel) words.push_back(layout.codeBit(token, channel));
+      for (int channel = 0; channel < layout.headDim; ++channel) {
+        for (int bit = 0; bit < layout.bits; ++bit) words.push_back(layout.codeBit(token, channel, bit));
+      }
     }
     const int others = layout.entries() / layout.groups();
     for (int group = 0; group < layout.groups(); ++group) {

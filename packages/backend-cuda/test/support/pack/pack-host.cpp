@@ -22,9 +22,9 @@ void launch(const PackJob& job, uint32_t headTiles, uint32_t packs) {
   }
 }
 
-#define INSTANCE(TENSOR, BITS, ALONG, GROUP, HEAD_DIM, MODE, CODES, ASYMMETRIC_BITS, TIE_ASYMMETRIC)             \
+#define INSTANCE(TENSOR, BITS, ALONG, GROUP, HEAD_DIM, MODE, CODES, ASYMMETRIC_BITS, TIE_ASYMMETRIC, FACTORS)    \
   &launch<PackPlan<Tensor::TENSOR, BITS, Along::ALONG, GROUP, HEAD_DIM, Mode::MODE, CodeSet::CODES, ASYMMETRIC_BITS, \
-                   TIE_ASYMMETRIC>>,
+                   TIE_ASYMMETRIC, FACTORS>>,
 const Launch INSTANCES[] = {
 #include "instances.inc"
 };
@@ -45,7 +45,7 @@ int main(int, char** names) {
     read(input, memory.data(), memoryBytes);
     read(input, table.data(), 4 * table.size());
     auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
-    INSTANCES[instance](PackJob{table.data(), headBytes, bytes, {bytes, bytes}, nullptr}, headTiles, packs);
+    INSTANCES[instance](PackJob{table.data(), headBytes, bytes, {bytes, bytes}, bytes}, headTiles, packs);
     if (std::fwrite(bytes, 1, memoryBytes, output) != memoryBytes) return 3;
   }
   std::fclose(input);
