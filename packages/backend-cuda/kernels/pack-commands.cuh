@@ -12,7 +12,8 @@
 //     6, 7  bytes from job.statistics to the page of the sequence; of meaning where the plan measures sequences
 //
 // 64-bit numbers have their low word first; rows are f16, their offsets and strides are multiples of 16 bytes. Rows of the input
-// [token, head, channel] and of f16 window pages [head, token, channel] differ in their strides only. A pack is whole groups.
+// [token, head, channel] and of f16 window pages [head, token, channel] differ in their strides only. A pack is whole groups. One
+// into slot 0 begins a page: it makes the parameters of all later slots 0.
 #pragma once
 
 #include "layout.cuh"
