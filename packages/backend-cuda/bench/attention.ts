@@ -4,13 +4,13 @@
  * Run in the workspace: pnpm bench-cuda [--rows=text of a row] [--sustained] [--check]
  */
 import {
+  createCache,
   createPlan,
   f16Tensor,
   f32ToF16,
   type Geometry,
   type Plan,
   referenceBackend,
-  createCache,
   type TensorScheme,
 } from '@lowbit-kv/core';
 import { asymmetric, createDraws, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
@@ -91,7 +91,9 @@ const backend = cudaBackend();
 const { context, stream } = await backend.open();
 const stopwatch = new Stopwatch(context, stream);
 const { name } = context.device.properties;
-console.log(`${name}; microseconds a layer: burst, sustained, floor at 4.48 TB/s, share; worst error`);
+console.log(
+  `${name}; microseconds a layer: burst, sustained, floor at 4.48 TB/s, share; worst error`,
+);
 
 function planOf({ key, value, sinks = 0, geometry }: Row, layers: number): Plan {
   const shape = { layers, queryHeads: 32, kvHeads: 8, keyHeadDim: 128, valueHeadDim: 128 };
@@ -145,7 +147,9 @@ async function measure(row: Row): Promise<string> {
   const { burst, sustained } = await stopwatch.time(graph, { sustained: has('sustained') });
   graph.dispose();
   const floor = (bytes / BANDWIDTH) * 1e6;
-  const figures = [burst / layers, sustained / layers, floor].map((time) => time.toFixed(1).padStart(8));
+  const figures = [burst / layers, sustained / layers, floor].map((time) =>
+    time.toFixed(1).padStart(8),
+  );
   const error = has('check') && lengths.length <= 8 ? await errorOf() : '';
   filled.dispose();
   query.dispose();

@@ -196,17 +196,16 @@ export class WorkList {
     }
   }
 
-  /** Cuts the pages of a row, then its other tokens, in `count` shares of equal cost, to whole pages and runs of 16 tokens. */
+  /** Cuts the pages of a row, and its other tokens, in `count` shares: whole pages, and runs of 16 tokens for one warp each. */
   #addItems({ row, sequence }: Row, place: Place, count: number): void {
     const { firstPage, pages, firstRest, rests, packedRests } = place;
-    const pageCost = PAGE_COST * pages;
-    const cost = pageCost + Math.ceil(rests / REST_COST_TOKENS);
+    const runs = Math.ceil(rests / REST_COST_TOKENS);
     let page = 0;
     let rest = 0;
     for (let split = 0; split < count; split++) {
-      const end = Math.round(((split + 1) * cost) / count);
-      const pageEnd = Math.round(Math.min(end, pageCost) / PAGE_COST);
-      const restEnd = Math.min(rests, Math.max(0, end - pageCost) * REST_COST_TOKENS);
+      // Shares that are larger by a page are smaller by a run.
+      const pageEnd = Math.ceil(((split + 1) * pages) / count);
+      const restEnd = Math.min(rests, REST_COST_TOKENS * Math.floor(((split + 1) * runs) / count));
       const at = this.items.add();
       const { words } = this.items;
       words[at] = row;

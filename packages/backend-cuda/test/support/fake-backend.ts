@@ -28,6 +28,7 @@ const IMAGE: ImageManifest = {
     },
     pack: PART,
     move: PART,
+    general: PART,
   },
 };
 
