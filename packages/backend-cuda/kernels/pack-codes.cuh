@@ -101,36 +101,42 @@ struct PackCodes : PackTile<Plan> {
     constexpr PageLayout layout = LAYOUT;
     const uint32_t half = (reducedOffset(tile) + place.reduced) / 16;
     const uint32_t stripe = (outerOffset(tile) + place.outer) / (8 * FIELDS);
-    if constexpr (BITS == 3) {
-      LOWBIT_UNROLL
-      for (int s = 0; s < STRIPES; ++s) {
-        uint32_t masks[VECTOR];
-        LOWBIT_UNROLL
-        for (int i = 0; i < VECTOR; ++i) masks[i] = whole ? 0x01010101u * BYTE_MASK : packedBits(pack, place, i, s);
-        LOWBIT_UNROLL
-        for (int part = 0; part < 3; ++part) {
-          const uint32_t mask = masks[part] | spreadBits(masks[3], part);
-          // What is not finite leaves bits above the fields.
-          const uint32_t word = (vectors[s].words[part] & 0x01010101u * BYTE_MASK) | spreadBits(vectors[s].words[3], part);
-          if (mask == 0) continue;
-          auto* to = reinterpret_cast<uint32_t*>(pack.piece) + layout.spreadIndex(stripe + s, half / 4 * 3 + part, 4 * place.g + place.t);
-          *to = whole ? word : (*to & ~mask) | (word & mask);
-        }
-      }
-      return;
-    }
+    const int laneOfPage = 4 * place.g + place.t;
     LOWBIT_UNROLL
     for (int s = 0; s < STRIPES; ++s) {
-      auto* to = reinterpret_cast<Vector*>(pack.piece + 4 * layout.wordIndex(stripe + s, half, 4 * place.g + place.t));
-      if (whole) {
-        *to = vectors[s];
-      } else {
+      uint32_t masks[VECTOR];
+      LOWBIT_UNROLL
+      for (int i = 0; i < VECTOR; ++i) masks[i] = whole ? 0x01010101u * BYTE_MASK : packedBits(pack, place, i, s);
+      if constexpr (BITS == 3) {
+        uint32_t places[3];
         LOWBIT_UNROLL
-        for (int i = 0; i < VECTOR; ++i) {
-          const uint32_t mask = packedBits(pack, place, i, s);
-          if (mask != 0) to->words[i] = (to->words[i] & ~mask) | (vectors[s].words[i] & mask);
+        for (int part = 0; part < 3; ++part) places[part] = layout.spreadIndex(stripe + s, half / 4 * 3 + part, laneOfPage);
+        storeThree(pack, places, vectors[s], masks, whole);
+      } else {
+        auto* to = reinterpret_cast<Vector*>(pack.piece + 4 * layout.wordIndex(stripe + s, half, laneOfPage));
+        if (whole) {
+          *to = vectors[s];
+        } else {
+          LOWBIT_UNROLL
+          for (int i = 0; i < VECTOR; ++i) {
+            if (masks[i] != 0) to->words[i] = (to->words[i] & ~masks[i]) | (vectors[s].words[i] & masks[i]);
+          }
         }
       }
+    }
+  }
+
+  /// Four words of 3 bits, the last one spread over what the others leave.
+  static LOWBIT_INLINE void storeThree(
+    const Pack& pack, const uint32_t (&places)[3], const Vector& vector, const uint32_t (&masks)[VECTOR], bool whole) {
+    LOWBIT_UNROLL
+    for (int part = 0; part < 3; ++part) {
+      const uint32_t mask = masks[part] | spreadBits(masks[VECTOR - 1], part);
+      // What is not finite leaves bits above the fields.
+      const uint32_t word = (vector.words[part] & 0x01010101u * BYTE_MASK) | spreadBits(vector.words[VECTOR - 1], part);
+      uint32_t* to = reinterpret_cast<uint32_t*>(pack.piece) + places[part];
+      if (whole) *to = word;
+      else if (mask != 0) *to = (*to & ~mask) | (word & mask);
     }
   }
 

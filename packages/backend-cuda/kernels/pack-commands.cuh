@@ -32,6 +32,7 @@ struct PackJob {
   uint64_t headBytes;
   unsigned char* pages;
   const unsigned char* rows[2];
+  /// Null where the plan measures no sequences.
   const unsigned char* statistics;
 };
 
@@ -59,7 +60,7 @@ struct Pack {
     spans = job.table + words[4];
     spanCount = words[5];
     piece = job.pages + longOf(words[0], words[1]) + head * job.headBytes;
-    statistics = job.statistics + longOf(words[6], words[7]);
+    statistics = job.statistics == nullptr ? nullptr : job.statistics + longOf(words[6], words[7]);
 #if defined(__CUDA_ARCH__)
     __builtin_assume(__isGlobal(piece));
 #endif

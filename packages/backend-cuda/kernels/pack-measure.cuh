@@ -36,7 +36,7 @@ struct PackMeasure : PackTile<Plan> {
       const auto* statistics = reinterpret_cast<const uint16_t*>(pack.statistics) + head * Tile::LAYOUT.headDim + firstChannel;
       float factors[8];
       LOWBIT_UNROLL
-      for (int j = 0; j < 8; ++j) factors[j] = halfValue(statistics[8 * column + j]);
+      for (int j = 0; j < 8; ++j) factors[j] = pack.statistics == nullptr ? 1.0f : halfValue(statistics[8 * column + j]);
       if (patch == 0) {
         LOWBIT_UNROLL
         for (int j = 0; j < 8; ++j) shared.factors[8 * column + j] = factors[j];

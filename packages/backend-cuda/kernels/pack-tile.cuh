@@ -55,7 +55,7 @@ struct PackTile {
     Step steps[ENTRIES];
     /// Minima and maxima. Along tokens of patch and channel: two planes of f16. Along channels pairs of row and column.
     alignas(16) uint32_t parts[PART_WORDS * PART_PLANES];
-    alignas(16) float factors[FACTORS ? CHANNELS : 1];
+    float factors[FACTORS ? CHANNELS : 4];
     /// Scales and zeros, in the order of the page.
     alignas(16) uint16_t parameters[PLANES][ENTRIES];
     /// Whether an element is not finite.

@@ -20,7 +20,7 @@ template <
 struct PackPlan {
   static constexpr PageLayout LAYOUT = {TENSOR, BITS, HEAD_DIM, ALONG, GROUP, MODE != Mode::SYMMETRIC, MODE == Mode::HYBRID};
   static constexpr Quantizer QUANTIZER = {MODE, CODES, ASYMMETRIC_BITS, TIE_ASYMMETRIC};
-  /// Whether channels are multiplied with those of the statistics page, f16 [head][channel], which is at hand then.
+  /// Whether channels are multiplied with those of the statistics page, f16 [head][channel], where the job has any.
   static constexpr bool FACTORS = HAS_FACTORS;
 };
 

@@ -6,18 +6,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_PACK_KERNELS } from '../src/general/structs.js';
-import { PARTS } from '../src/images.js';
+import { PARTS, type Part } from '../src/images.js';
 import {
   INSTANCES,
   type KernelInstance,
   PACK_INSTANCES,
+  type PackInstance,
   type TensorInstance,
 } from '../src/instances.js';
 import { pageLayout } from '../src/pages/page-layout.js';
 
 export const KERNELS_FOLDER = fileURLToPath(new URL('../kernels/', import.meta.url));
-
-export type Part = (typeof PARTS)[number];
 
 export const COMPILER_FLAGS = ['-std=c++20', '-O3', '-Xptxas', '-v'] as const;
 
@@ -31,6 +30,8 @@ export interface Target {
 }
 
 const KIBIBYTE = 1024;
+/** Query heads of a tile of columns. */
+const TILE_HEADS = 4;
 
 export const TARGETS: readonly Target[] = [
   machineCode(8, 0, 163),
@@ -64,23 +65,42 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 
 /** Names of the kernels of a part. */
 export function kernelNames(part: Part): string[] {
+  if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS];
   return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
 }
 
 export function sourceText(part: Part, target: Target): string {
+  if (part === 'attend') return attendText(target);
   if (part === 'general') return '#include "general-pack.cuh"\n';
-  return part === 'attend' ? attendText(target) : packText();
+  return part === 'pack' ? packText() : moveText();
+}
+
+/** Parameters and body of the kernels of kernels/move.cuh. */
+const MOVES: Readonly<Record<string, readonly [parameters: string, body: string]>> = {
+  import_tensor: ['const ImportJob job', 'importTensor(job, blockIdx.x, gridDim.x);'],
+  write_rows: [
+    'const WriteJob keys, const WriteJob values',
+    'writeRows(blockIdx.z == 0 ? keys : values, blockIdx.x, blockIdx.y);',
+  ],
+};
+
+function moveText(): string {
+  const kernels = Object.entries(MOVES).map(
+    ([name, [parameters, body]]) =>
+      `extern "C" __global__ void __launch_bounds__(MOVE_THREADS) ${name}(${parameters}) { ${body} }`,
+  );
+  return ['#include "move.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 function attendText(target: Target): string {
   const kernels = INSTANCES.map((instance) => {
-    const { name, key, value, headDim, queryHeads } = instance;
+    const { name, key, value, headDim, blockHeads } = instance;
     const warps = warpsOf(instance, target);
     return [
       `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
       `${name}(const __grid_constant__ DecodeJob job) {`,
-      `  decode<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${queryHeads}, ${warps}>(job);`,
+      `  decode<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${blockHeads / TILE_HEADS}, ${warps}>(job);`,
       '}',
     ].join('\n');
   });
@@ -88,10 +108,9 @@ function attendText(target: Target): string {
 }
 
 function packText(): string {
-  const kernels = PACK_INSTANCES.map(({ name, tensor, shape, headDim }) => {
-    const { bits, along, groupSize } = shape;
-    const mode = shape.hasZero ? 'ASYMMETRIC' : 'SYMMETRIC';
-    const plan = `PackPlan<Tensor::${tensor.toUpperCase()}, ${bits}, Along::${along.toUpperCase()}, ${groupSize}, ${headDim}, Mode::${mode}>`;
+  const kernels = PACK_INSTANCES.map((instance) => {
+    const { name } = instance;
+    const plan = `PackPlan<${packPlanText(instance)}>`;
     return [
       `extern "C" __global__ void __launch_bounds__(PackKernel<${plan}>::THREADS, 1024 / PackKernel<${plan}>::THREADS)`,
       `${name}(const PackJob job) {`,
@@ -102,9 +121,23 @@ function packText(): string {
   return ['#include "pack.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
+/** Arguments of PackPlan. */
+export function packPlanText(instance: PackInstance): string {
+  const { tensor, shape, headDim, packing, hasFactors } = instance;
+  const { bits, along, groupSize } = shape;
+  const { mode } = packing;
+  const codes = mode === 'asymmetric' ? 'FULL' : CODE_SETS[packing.codes];
+  const [asymmetricBits, tie] =
+    mode === 'hybrid' ? [packing.asymmetricBits, packing.tie === 'asymmetric'] : [bits, false];
+  const layout = `Tensor::${tensor.toUpperCase()}, ${bits}, Along::${along.toUpperCase()}, ${groupSize}, ${headDim}`;
+  return `${layout}, Mode::${mode.toUpperCase()}, CodeSet::${codes}, ${asymmetricBits}, ${tie}, ${hasFactors}`;
+}
+
+const CODE_SETS = { signmag: 'SIGNMAG', full: 'FULL', fullSigned: 'FULL_SIGNED' } as const;
+
 function layoutText(tensor: string, instance: TensorInstance, headDim: number): string {
-  const { bits, along, groupSize, hasZero } = instance;
-  return `PageLayout{Tensor::${tensor}, ${bits}, ${headDim}, Along::${along.toUpperCase()}, ${groupSize}, ${hasZero}}`;
+  const { bits, along, groupSize, hasZero, isHybrid } = instance;
+  return `PageLayout{Tensor::${tensor}, ${bits}, ${headDim}, Along::${along.toUpperCase()}, ${groupSize}, ${hasZero}, ${isHybrid}}`;
 }
 
 /** Of all that images are built from, but for the compiler. */

@@ -7,11 +7,20 @@ import {
   type PackedTensorPlan,
   type Plan,
   type QuantizedTensorScheme,
+  type Quantizer,
   type TensorPlan,
+  type Transform,
   unexecutedFeatures,
 } from '@lowbit-kv/core';
 import { PAGE_TOKENS } from './attend/structs.js';
-import { INSTANCES, type KernelInstance, type TensorInstance } from './instances.js';
+import {
+  INSTANCES,
+  type KernelInstance,
+  PACK_INSTANCES,
+  type Packing,
+  type PackInstance,
+  type TensorInstance,
+} from './instances.js';
 import { type PageShape, pageShapeOf } from './pages/page-layout.js';
 
 export type InstanceChoice =
@@ -42,31 +51,63 @@ export function supportOf(plan: Plan): CudaSupport {
 export function chooseInstance(layer: LayerPlan): InstanceChoice {
   const { geometry } = layer;
   const queryHeads = geometry.queryHeads / geometry.kvHeads;
-  const reasons = [
-    ...refusedTensor(layer.key, 'key'),
-    ...refusedTensor(layer.value, 'value'),
-    ...missing(
-      (count) => `${count} query heads of a kv head have no kernel yet`,
-      queryHeads,
-      INSTANCES.map((instance) => instance.queryHeads),
-    ),
-  ];
+  const reasons = [...refusedTensor(layer.key, 'key'), ...refusedTensor(layer.value, 'value')];
   if (geometry.kvHeads > MOST_HEADS)
     reasons.push(`${geometry.kvHeads} kv heads are more than a launch has`);
   if (reasons.length > 0) return { instance: undefined, reasons };
   const key = pageShapeOf(layer.key as PackedTensorPlan);
   const value = pageShapeOf(layer.value as PackedTensorPlan);
-  const instance = INSTANCES.find(
+  const fitting = INSTANCES.filter(
     (candidate) =>
-      candidate.queryHeads === queryHeads &&
       candidate.headDim === key.headDim &&
       candidate.headDim === value.headDim &&
       isEqual(candidate.key, key) &&
       isEqual(candidate.value, value),
   );
-  if (instance !== undefined) return { instance };
+  // The narrowest block that has room for all query heads of a kv head, or the widest one.
+  const instance =
+    fitting.find(({ blockHeads }) => queryHeads <= blockHeads) ?? fitting[fitting.length - 1];
+  if (instance !== undefined) {
+    const unpacked = refusedPacking(layer);
+    return unpacked.length === 0 ? { instance } : { instance: undefined, reasons: unpacked };
+  }
   const reason = `keys of ${text(key)} with values of ${text(value)} have no kernel yet`;
   return { instance: undefined, reasons: [reason] };
+}
+
+/** Where attention has a kernel, packing may have none. */
+function refusedPacking(layer: LayerPlan): string[] {
+  const plans = [layer.key, layer.value] as readonly PackedTensorPlan[];
+  const reasons = plans.flatMap((plan) => {
+    const { transforms = [], quantizer } = plan.scheme;
+    const found = choosePackInstance(plan);
+    const codes = quantizer.mode === 'codec' ? 'codec' : `${quantizer.mode} ${quantizer.codes}`;
+    if (found === undefined) return [`${plan.tensor}: nothing packs ${codes} codes of this kind yet`];
+    if (transforms.length > 0 && !found.hasFactors)
+      return [`${plan.tensor}: nothing packs ${codes} codes with transforms yet`];
+    return [];
+  });
+  return reasons;
+}
+
+/** What packs a tensor that attention has a kernel for. */
+export function choosePackInstance(plan: PackedTensorPlan): PackInstance | undefined {
+  const shape = pageShapeOf(plan);
+  return PACK_INSTANCES.find(
+    ({ tensor, headDim, shape: own, packing }) =>
+      tensor === plan.tensor &&
+      headDim === shape.headDim &&
+      isEqual(own, shape) &&
+      packs(packing, plan.scheme.quantizer),
+  );
+}
+
+function packs(packing: Packing, quantizer: Quantizer): boolean {
+  if (quantizer.mode !== packing.mode) return false;
+  if (packing.mode === 'asymmetric') return true;
+  if (quantizer.codes !== packing.codes) return false;
+  if (packing.mode === 'symmetric' || quantizer.mode !== 'hybrid') return true;
+  return quantizer.asymmetricBits === packing.asymmetricBits && quantizer.tie === packing.tie;
 }
 
 function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
@@ -75,16 +116,11 @@ function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
   if (scheme.bits === 16 || layout === null) return [`${tensor}: f16 has no kernel yet`];
   const { groups } = scheme;
   const reasons = [
-    ...refusedCodes(scheme),
+    ...refusedCodes(scheme, tensor),
     ...missing(
       (bits) => `${bits} bits have no kernel yet`,
       scheme.bits,
       instances.map(({ bits }) => bits),
-    ),
-    ...missing(
-      (along) => `groups along ${along} have no kernel yet`,
-      groups.along as string,
-      instances.map(({ along }) => along),
     ),
     ...missing(
       (dim) => `head dim ${dim} has no kernel yet`,
@@ -92,6 +128,8 @@ function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
       INSTANCES.map((instance) => instance.headDim),
     ),
   ];
+  if (groups.along === 'vector' && groups.scope !== 'head')
+    reasons.push('groups of all heads have no kernel yet');
   if (groups.along !== 'vector') {
     const sizes = instances.map(({ groupSize }) => groupSize);
     reasons.push(...missing((size) => `groups of ${size} have no kernel yet`, groups.size, sizes));
@@ -104,26 +142,35 @@ function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
 }
 
 /** Features that no instance has. */
-function refusedCodes(scheme: QuantizedTensorScheme): string[] {
+function refusedCodes(scheme: QuantizedTensorScheme, tensor: 'key' | 'value'): string[] {
   const { quantizer, parameters, outliers, transforms = [], stage } = scheme;
   const reasons: string[] = [];
   if (quantizer.mode === 'codec') reasons.push('codecs have no kernel yet');
   else {
-    if (quantizer.mode !== 'asymmetric')
-      reasons.push(`${quantizer.mode} quantization has no kernel yet (asymmetric has)`);
     if (typeof quantizer.codes === 'object') reasons.push('tables of levels have no kernel yet');
   }
   for (const [name, type] of Object.entries(parameters)) {
     if (type !== 'f16') reasons.push(`a ${name} in ${type} has no kernel yet (f16 has)`);
   }
   if (outliers !== undefined) reasons.push('outliers have no kernel yet');
-  if (transforms.length > 0) {
-    const kinds = [...new Set(transforms.map(({ kind }) => kind))].join(', ');
-    reasons.push(`transforms have no kernel yet (${kinds})`);
+  if (transforms.length > 0 && !isChannelScale(transforms, tensor)) {
+    const kinds = transforms.map(({ kind }) => kind).join(', ');
+    reasons.push(
+      `these transforms have no kernel yet (${kinds}); the channel scale of a sequence has, on keys`,
+    );
   }
   if (stage === 'pre-rope')
     reasons.push('keys held before the rotary embedding have no kernel yet');
   return reasons;
+}
+
+function isChannelScale([first, ...others]: readonly Transform[], tensor: 'key' | 'value') {
+  return (
+    tensor === 'key' &&
+    others.length === 0 &&
+    first?.kind === 'channelScale' &&
+    first.scope === 'sequence'
+  );
 }
 
 /** One reason unless some instance has the value. */
@@ -137,10 +184,12 @@ function isEqual(a: TensorInstance, b: PageShape): boolean {
     a.bits === b.bits &&
     a.along === b.along &&
     a.groupSize === b.groupSize &&
-    a.hasZero === b.hasZero
+    a.hasZero === b.hasZero &&
+    a.isHybrid === b.isHybrid
   );
 }
 
-function text({ bits, along, groupSize, hasZero }: PageShape): string {
-  return `${bits} bits in groups of ${groupSize} ${along}${hasZero ? '' : ' without zeros'}`;
+function text({ bits, along, groupSize, hasZero, isHybrid }: PageShape): string {
+  const mode = isHybrid ? ', hybrid' : hasZero ? '' : ' without zeros';
+  return `${bits} bits in groups of ${groupSize} ${along}${mode}`;
 }

@@ -1,13 +1,16 @@
 /**
- * The attention kernels there are, as data: docs/instances.md shows them.
+ * The kernels there are, as data: docs/instances.md shows those of attention.
  */
 
 /** What a kernel is compiled for in one tensor: uniform codes, one f16 scale a group, and one f16 zero where there is any. */
 export interface TensorInstance {
-  readonly bits: 2 | 4;
+  readonly bits: 2 | 3 | 4 | 8;
   readonly along: 'tokens' | 'channels';
   readonly groupSize: number;
+  /** Codes are over a minimum; else they are around zero. */
   readonly hasZero: boolean;
+  /** Each group is one or the other. */
+  readonly isHybrid: boolean;
 }
 
 export interface KernelInstance {
@@ -17,30 +20,22 @@ export interface KernelInstance {
   readonly value: TensorInstance;
   /** Of keys and values. */
   readonly headDim: number;
-  /** That share a kv head. */
-  readonly queryHeads: number;
+  /** Most query heads of a block; blocks share those of a kv head. */
+  readonly blockHeads: BlockHeads;
   /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
   readonly warps: number;
 }
 
-const BITS = [2, 4] as const;
-const GROUP_SIZES = [32, 64, 128] as const;
-const QUERY_HEADS = [1, 2, 3, 4] as const;
-
-export const INSTANCES: readonly KernelInstance[] = BITS.flatMap((bits) =>
-  GROUP_SIZES.flatMap((groupSize) =>
-    QUERY_HEADS.map((queryHeads) =>
-      instance({
-        key: { bits, along: 'tokens', groupSize, hasZero: true },
-        value: { bits, along: 'channels', groupSize, hasZero: true },
-        headDim: 128,
-        queryHeads,
-        // Pages of 2 bits are smaller: more of them are on their way.
-        warps: bits === 2 ? 12 : 8,
-      }),
-    ),
-  ),
-);
+/** How elements become codes. */
+export type Packing =
+  | { readonly mode: 'asymmetric' }
+  | { readonly mode: 'symmetric'; readonly codes: 'signmag' | 'full' | 'fullSigned' }
+  | {
+      readonly mode: 'hybrid';
+      readonly codes: 'signmag' | 'full';
+      readonly asymmetricBits: number;
+      readonly tie: 'symmetric' | 'asymmetric';
+    };
 
 /** What packs one tensor. */
 export interface PackInstance {
@@ -49,32 +44,131 @@ export interface PackInstance {
   readonly tensor: 'key' | 'value';
   readonly shape: TensorInstance;
   readonly headDim: number;
+  readonly packing: Packing;
+  /** Multiplies channels with the statistics page of the sequence, where there is one. */
+  readonly hasFactors: boolean;
 }
 
-/** One for every tensor that attention meets. */
+export const BLOCK_HEADS = [4, 8] as const;
+export type BlockHeads = (typeof BLOCK_HEADS)[number];
+
+type Shape = Omit<TensorInstance, 'groupSize' | 'along'>;
+type Layer = Omit<KernelInstance, 'name' | 'blockHeads' | 'warps'>;
+
+const over = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: true, isHybrid: false });
+const around = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: false, isHybrid: false });
+const either = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: true, isHybrid: true });
+
+/** Keys by channel, values by token: groups across what attention sums over. */
+function across(headDim: number, shape: Shape, groupSize: number): Layer {
+  const key = { ...shape, along: 'tokens', groupSize } as const;
+  return { headDim, key, value: { ...shape, along: 'channels', groupSize } };
+}
+
+/** Keys by token, values by channel: groups of 32 along what attention sums over. */
+function along(headDim: number, key: Shape, value: Shape): Layer {
+  const groupSize = 32;
+  return {
+    headDim,
+    key: { ...key, along: 'channels', groupSize },
+    value: { ...value, along: 'tokens', groupSize },
+  };
+}
+
+/** Both by token. */
+function byToken(headDim: number, shape: Shape, groupSize: number): Layer {
+  const tensor = { ...shape, along: 'channels', groupSize } as const;
+  return { headDim, key: tensor, value: tensor };
+}
+
+const NARROW = [2, 4] as const;
+
+const LAYERS: readonly Layer[] = [
+  ...NARROW.flatMap((bits) => [
+    ...[32, 64, 128].map((size) => across(128, over(bits), size)),
+    ...[32, 64].map((size) => across(64, over(bits), size)),
+    across(96, over(bits), 32),
+    ...[32, 128].map((size) => across(256, over(bits), size)),
+  ]),
+  ...[128, 64].flatMap((dim) => [
+    along(dim, around(3), around(3)),
+    along(dim, around(3), around(2)),
+    along(dim, around(3), either(2)),
+    along(dim, around(4), around(4)),
+  ]),
+  along(128, around(2), around(2)),
+  ...NARROW.flatMap((bits) => [32, 64, 128].map((size) => byToken(128, over(bits), size))),
+  // A token of a head is one group.
+  byToken(64, over(4), 64),
+  ...[64, 128].flatMap((dim) => [
+    byToken(dim, around(4), dim),
+    byToken(dim, over(8), dim),
+    byToken(dim, around(8), dim),
+  ]),
+];
+
+export const INSTANCES: readonly KernelInstance[] = LAYERS.flatMap((layer) =>
+  BLOCK_HEADS.filter((heads) => heads === 4 || hasWideBlocks(layer)).map((heads) =>
+    instance(layer, heads),
+  ),
+);
+
+/** Blocks of eight query heads read pages once where two of four read them twice; larger heads leave no registers for them. */
+function hasWideBlocks({ headDim, key, value }: Layer): boolean {
+  return headDim === 128 && (key.along === 'tokens' || value.along === 'tokens');
+}
+
+/** One for every way to pack a tensor that attention meets. */
 export const PACK_INSTANCES: readonly PackInstance[] = packInstances();
 
 function packInstances(): PackInstance[] {
-  const instances = INSTANCES.flatMap(({ key, value, headDim }) =>
-    (
-      [
-        ['key', key],
-        ['value', value],
-      ] as const
-    ).map(([tensor, shape]) => {
-      const name = `pack_${tensor[0]}${tensorName(shape)}_d${headDim}`;
-      return { name, tensor, shape, headDim };
-    }),
+  const instances = LAYERS.flatMap((layer) =>
+    (['key', 'value'] as const).flatMap((tensor) =>
+      packingsOf(layer, tensor).map((packing) => packInstance(layer, tensor, packing)),
+    ),
   );
   return [...new Map(instances.map((instance) => [instance.name, instance])).values()];
 }
 
-function instance(shape: Omit<KernelInstance, 'name'>): KernelInstance {
-  const { key, value, headDim, queryHeads } = shape;
-  const name = `attend_k${tensorName(key)}_v${tensorName(value)}_d${headDim}_q${queryHeads}`;
-  return { name, ...shape };
+function packingsOf({ headDim, ...layer }: Layer, tensor: 'key' | 'value'): Packing[] {
+  const { bits, hasZero, isHybrid, groupSize } = layer[tensor];
+  if (isHybrid) {
+    return [
+      { mode: 'hybrid', codes: 'full', asymmetricBits: bits, tie: 'symmetric' },
+      { mode: 'hybrid', codes: 'signmag', asymmetricBits: bits - 1, tie: 'asymmetric' },
+    ];
+  }
+  if (hasZero) return [{ mode: 'asymmetric' }];
+  const signmag: Packing = { mode: 'symmetric', codes: 'signmag' };
+  // Scales that are folded into weights have no sign.
+  if (groupSize === headDim) return [signmag];
+  return [
+    { mode: 'symmetric', codes: 'full' },
+    { mode: 'symmetric', codes: 'fullSigned' },
+    signmag,
+  ];
 }
 
-function tensorName({ bits, along, groupSize, hasZero }: TensorInstance): string {
-  return `${bits}${along === 'tokens' ? 't' : 'c'}${groupSize}${hasZero ? 'z' : ''}`;
+function packInstance(layer: Layer, tensor: 'key' | 'value', packing: Packing): PackInstance {
+  const { headDim, [tensor]: shape } = layer;
+  const words = [`pack_${tensor[0]}${tensorName(shape)}`, `d${headDim}`];
+  if (packing.mode !== 'asymmetric') words.push(packing.codes);
+  const hasFactors = tensor === 'key' && !shape.hasZero;
+  return { name: words.join('_'), tensor, shape, headDim, packing, hasFactors };
+}
+
+function instance(layer: Layer, blockHeads: BlockHeads): KernelInstance {
+  const { key, value, headDim } = layer;
+  const name = `attend_k${tensorName(key)}_v${tensorName(value)}_d${headDim}_h${blockHeads}`;
+  return { name, ...layer, blockHeads, warps: warpsOf(layer, blockHeads) };
+}
+
+/** Pages of 2 bits are smaller: more of them are on their way. More than eight warps leave too few registers for wide blocks. */
+function warpsOf({ key, value }: Layer, blockHeads: BlockHeads): number {
+  return blockHeads === 4 && key.bits === 2 && value.bits === 2 ? 12 : 8;
+}
+
+function tensorName({ bits, along, groupSize, hasZero, isHybrid }: TensorInstance): string {
+  const mode = isHybrid ? 'h' : hasZero ? 'z' : '';
+  return `${bits}${along === 'tokens' ? 't' : 'c'}${groupSize}${mode}`;
 }

@@ -1,6 +1,13 @@
 // Which kernel a plan takes, and the words where it takes none.
 import { readFileSync } from 'node:fs';
-import { createPlan, type Geometry, type TensorScheme } from '@lowbit-kv/core';
+import {
+  createPlan,
+  type Geometry,
+  type PackedTensorPlan,
+  type QuantizedTensorScheme,
+  type TensorScheme,
+  type Transform,
+} from '@lowbit-kv/core';
 import {
   asymmetric,
   hybrid,
@@ -10,8 +17,8 @@ import {
   withTop,
 } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
-import { chooseInstance, supportOf } from '../src/choose-instance.js';
-import { INSTANCES } from '../src/instances.js';
+import { chooseInstance, choosePackInstance, supportOf } from '../src/choose-instance.js';
+import { INSTANCES, PACK_INSTANCES, type TensorInstance } from '../src/instances.js';
 import { instanceTable } from './support/instance-table.js';
 
 const GEOMETRY: Geometry = {
@@ -42,17 +49,82 @@ it('names are unique', () => {
   expect(new Set(INSTANCES.map(({ name }) => name)).size).toBe(INSTANCES.length);
 });
 
+/** A scheme that an instance is for. */
+function schemeOf({ bits, along, groupSize, hasZero, isHybrid }: TensorInstance): TensorScheme {
+  if (isHybrid) return hybrid(bits, 'full', bits, 'symmetric', along, groupSize);
+  if (hasZero) return asymmetric(bits, along, groupSize);
+  return symmetric(bits, 'signmag', along, groupSize);
+}
+
 describe('every instance is chosen by the plan it is for', () => {
   it.each(INSTANCES.map((instance) => [instance.name, instance] as const))('%s', (name, own) => {
-    const plan = planOf(
-      asymmetric(own.key.bits, own.key.along, own.key.groupSize),
-      asymmetric(own.value.bits, own.value.along, own.value.groupSize),
-      { queryHeads: 2 * own.queryHeads },
-    );
+    const { key, value, headDim, blockHeads } = own;
+    const plan = planOf(schemeOf(key), schemeOf(value), {
+      queryHeads: 2 * blockHeads,
+      keyHeadDim: headDim,
+      valueHeadDim: headDim,
+    });
     expect(supportOf(plan)).toEqual({ kind: 'native', kernels: [name] });
     expect(chooseInstance(plan.layers[0]!)).toEqual({ instance: own });
+    for (const tensor of ['key', 'value'] as const) {
+      const packing = choosePackInstance(plan.layers[0]![tensor] as PackedTensorPlan);
+      expect(packing).toMatchObject({ tensor, shape: own[tensor], headDim });
+      expect(PACK_INSTANCES).toContain(packing);
+    }
   });
 });
+
+describe('query heads of a kv head', () => {
+  const wide = [asymmetric(4, 'tokens', 128), asymmetric(4, 'channels', 128)] as const;
+  const narrow = [asymmetric(4, 'channels', 128), asymmetric(4, 'channels', 128)] as const;
+  it.each([
+    [1, wide, 4],
+    [4, wide, 4],
+    [5, wide, 8],
+    [16, wide, 8],
+    [3, narrow, 4],
+    [16, narrow, 4],
+  ])('%i', (heads, [key, value], blockHeads) => {
+    const { instance } = chooseInstance(planOf(key, value, { queryHeads: 2 * heads }).layers[0]!);
+    expect(instance?.blockHeads).toBe(blockHeads);
+  });
+});
+
+const FACTORS: Transform = {
+  kind: 'channelScale',
+  scope: 'sequence',
+  statistic: 'rootAbsoluteMaximum',
+  statisticsTokens: 32,
+  clamp: [2 ** -6, 2 ** 6],
+  minimumSpread: 1.2,
+};
+
+describe('codes around zero', () => {
+  const value = symmetric(3, 'full', 'tokens', 32);
+  it.each([
+    ['of three sets', symmetric(3, 'fullSigned', 'channels', 32), value, 'attend_k3c32_v3t32_d128_h4'],
+    [
+      'with factors of the sequence',
+      { ...symmetric(3, 'full', 'channels', 32), transforms: [FACTORS] },
+      value,
+      'attend_k3c32_v3t32_d128_h4',
+    ],
+    [
+      'beside hybrid values',
+      symmetric(3, 'full', 'channels', 32),
+      hybrid(2, 'signmag', 1, 'asymmetric', 'tokens', 32),
+      'attend_k3c32_v2t32h_d128_h4',
+    ],
+    ['of whole vectors', vectorOf(8), vectorOf(8), 'attend_k8c128_v8c128_d128_h4'],
+  ] as const)('%s', (_, key, other, name) => {
+    expect(supportOf(planOf(key, other))).toEqual({ kind: 'native', kernels: [name] });
+  });
+});
+
+function vectorOf(bits: 4 | 8): QuantizedTensorScheme {
+  const groups = { along: 'vector', scope: 'head' } as const;
+  return { ...symmetric(bits, 'signmag', 'channels', 128), groups };
+}
 
 it('layers take kernels of their own', () => {
   const scheme = {
@@ -67,7 +139,7 @@ it('layers take kernels of their own', () => {
   const plan = createPlan(scheme, { ...GEOMETRY, layers: 2 }, { blockTokens: 128 });
   expect(supportOf(plan)).toEqual({
     kind: 'native',
-    kernels: ['attend_k2t32z_v2c32z_d128_q4', 'attend_k4t64z_v4c64z_d128_q4'],
+    kernels: ['attend_k2t32z_v2c32z_d128_h4', 'attend_k4t64z_v4c64z_d128_h4'],
   });
 });
 

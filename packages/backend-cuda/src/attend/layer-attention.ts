@@ -17,6 +17,7 @@ import type { LayerMemory } from '../memory/store-memory.js';
 import type { AttentionScratch } from './attention-scratch.js';
 import type { StepTables } from './step-tables.js';
 import { BARRIER_BYTES, DECODE_JOB, QUERY_TYPES } from './structs.js';
+import { slotsOf } from './work-list.js';
 
 const LANES = 32;
 
@@ -27,11 +28,12 @@ export interface LayerAttentionOptions {
   readonly warps: number;
   readonly plan: LayerPlan;
   readonly memory: LayerMemory;
-  readonly tables: StepTables;
-  readonly scratch: AttentionScratch;
 }
 
+/** What a launch reads and writes beside pages. */
 export interface AttentionBuffers {
+  readonly tables: StepTables;
+  readonly scratch: AttentionScratch;
   /** `[queries, queryHeads, headDim]`, dense, beginning at a multiple of 16 bytes. */
   readonly queries: DeviceRange;
   readonly queryType: TensorType;
@@ -49,27 +51,34 @@ export class LayerAttention {
   readonly #options: LayerAttentionOptions;
   readonly #launch: Launch;
   readonly #job: DataView;
+  /** Blocks that share the query heads of a kv head. */
+  readonly #headBlocks: number;
+  /** Items that run at once, for the work list. */
+  readonly slots: number;
 
   /** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
   constructor(options: LayerAttentionOptions) {
-    const { module, instance, warps, plan, memory, scratch } = options;
+    const { module, instance, warps, plan, memory } = options;
     const { geometry, key, value } = plan;
     const pageBytes = (memory.key.sizeOf('packed') + memory.value.sizeOf('packed')) / key.heads;
     this.#options = options;
-    this.#launch = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]).prepare({
-      grid: [1, value.heads],
-      block: [LANES * warps],
-      sharedBytes: warps * (pageBytes + BARRIER_BYTES),
-    });
+    const queryHeads = geometry.queryHeads / geometry.kvHeads;
+    this.#headBlocks = Math.ceil(queryHeads / instance.blockHeads);
+    const kernel = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]);
+    const threads = LANES * warps;
+    const sharedBytes = warps * (pageBytes + BARRIER_BYTES);
+    this.#launch = kernel.prepare({ grid: [1, value.heads, this.#headBlocks], block: [threads], sharedBytes });
+    const { multiprocessors } = kernel.context.device.properties.limits;
+    const resident = multiprocessors * kernel.blocksPerMultiprocessor(threads, sharedBytes);
+    this.slots = slotsOf(resident, geometry.kvHeads * this.#headBlocks);
     this.#job = this.#launch.parameters.view(0);
     for (const tensor of ['key', 'value'] as const) {
       this.#setPointer(`${tensor}s`, memory[tensor].pointer('packed'));
       this.#setPointer(`${tensor}Windows`, memory[tensor].pointer('window'));
       this.#setPointer(`${tensor}Statistics`, memory[tensor].pointer('statistics'));
     }
-    this.#setPointer('partials', scratch.partials.pointer);
-    this.#setPointer('arrivals', scratch.arrivals.pointer);
     this.#setInteger('kvHeads', geometry.kvHeads);
+    this.#setInteger('queryHeads', queryHeads);
     this.#setInteger('windowTokens', WINDOW_PAGE_TOKENS);
     this.#setFloat('scale', geometry.scale * Math.LOG2E);
     this.#setFloat('softCap', (geometry.softCap ?? 0) * Math.LOG2E);
@@ -80,19 +89,22 @@ export class LayerAttention {
    * whose tables change from replay to replay. Nothing is launched without query tokens, unless for a graph.
    */
   run(stream: Stream, buffers: AttentionBuffers, grid: 'items' | 'capacity' = 'items'): void {
-    const { plan, tables, scratch } = this.#options;
+    const { plan } = this.#options;
+    const { tables, scratch } = buffers;
     const { list, pointers } = tables;
-    const count = grid === 'items' ? list.items.length : list.options.capacity;
+    const count = grid === 'items' ? list.items.length : list.capacity;
     if (count === 0) return;
     const rows = list.queries;
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = plan.geometry;
     const queryBytes = rows * queryHeads * keyHeadDim * (buffers.queryType === 'f32' ? 4 : 2);
     checkRange('queries', 0, queryBytes, buffers.queries.bytes);
     checkRange('the output', 0, 4 * rows * queryHeads * valueHeadDim, buffers.output.bytes);
-    checkRange('arrivals', 0, 4 * rows * kvHeads, scratch.arrivals.bytes);
+    checkRange('arrivals', 0, 4 * rows * kvHeads * this.#headBlocks, scratch.arrivals.bytes);
     if (buffers.logSumExp !== undefined)
       checkRange('the log-sum-exp', 0, 4 * rows * queryHeads, buffers.logSumExp.bytes);
     if (list.needsInput && buffers.input === undefined) throw inputMissing();
+    this.#setPointer('partials', scratch.partials.pointer);
+    this.#setPointer('arrivals', scratch.arrivals.pointer);
     this.#setPointer('items', pointers.items);
     this.#setPointer('itemTable', pointers.itemTable);
     this.#setPointer('pageTable', pointers.pageTable);
@@ -103,7 +115,7 @@ export class LayerAttention {
     this.#setPointer('logSumExp', buffers.logSumExp?.pointer ?? 0n);
     this.#setPointer('keyInput', buffers.input?.key.pointer ?? 0n);
     this.#setPointer('valueInput', buffers.input?.value.pointer ?? 0n);
-    this.#launch.setGrid(count, kvHeads);
+    this.#launch.setGrid(count, kvHeads, this.#headBlocks);
     this.#launch.run(stream);
   }
 

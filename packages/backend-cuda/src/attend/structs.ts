@@ -64,6 +64,7 @@ export const DECODE_JOB = {
     scale: 144,
     softCap: 148,
     queryType: 152,
+    queryHeads: 156,
   },
 } as const satisfies Struct;
 
