@@ -17,8 +17,8 @@ import {
   INSTANCES,
   type KernelInstance,
   PACK_INSTANCES,
-  type Packing,
   type PackInstance,
+  type Packing,
   type TensorInstance,
 } from './instances.js';
 import { type PageShape, pageShapeOf } from './pages/page-layout.js';
@@ -82,7 +82,8 @@ function refusedPacking(layer: LayerPlan): string[] {
     const { transforms = [], quantizer } = plan.scheme;
     const found = choosePackInstance(plan);
     const codes = quantizer.mode === 'codec' ? 'codec' : `${quantizer.mode} ${quantizer.codes}`;
-    if (found === undefined) return [`${plan.tensor}: nothing packs ${codes} codes of this kind yet`];
+    if (found === undefined)
+      return [`${plan.tensor}: nothing packs ${codes} codes of this kind yet`];
     if (transforms.length > 0 && !found.hasFactors)
       return [`${plan.tensor}: nothing packs ${codes} codes with transforms yet`];
     return [];
@@ -190,6 +191,7 @@ function isEqual(a: TensorInstance, b: PageShape): boolean {
 }
 
 function text({ bits, along, groupSize, hasZero, isHybrid }: PageShape): string {
-  const mode = isHybrid ? ', hybrid' : hasZero ? '' : ' without zeros';
-  return `${bits} bits in groups of ${groupSize} ${along}${mode}`;
+  const groups = isHybrid ? 'hybrid groups' : 'groups';
+  const suffix = hasZero ? '' : ' without zeros';
+  return `${bits} bits in ${groups} of ${groupSize} ${along}${suffix}`;
 }

@@ -16,13 +16,22 @@ const KERNELS = [
     name: 'folded',
     keys: '{Tensor::KEY, 4, 128, Along::TOKENS, 128, true}',
     values: '{Tensor::VALUE, 4, 128, Along::CHANNELS, 128, true}',
+    tiles: 1,
     registers: 200,
   },
   {
+    name: 'wide',
+    keys: '{Tensor::KEY, 4, 128, Along::TOKENS, 128, true}',
+    values: '{Tensor::VALUE, 4, 128, Along::CHANNELS, 128, true}',
+    tiles: 2,
+    registers: 255,
+  },
+  {
     name: 'grouped',
-    keys: '{Tensor::KEY, 4, 128, Along::CHANNELS, 32, false}',
-    values: '{Tensor::VALUE, 4, 128, Along::TOKENS, 32, false}',
-    registers: 185,
+    keys: '{Tensor::KEY, 3, 128, Along::CHANNELS, 32, false}',
+    values: '{Tensor::VALUE, 2, 128, Along::TOKENS, 32, true, true}',
+    tiles: 1,
+    registers: 215,
   },
 ] as const;
 
@@ -57,9 +66,9 @@ describe.skipIf(!hasCompiler)('attention', () => {
 
 function sourceText(): string {
   const kernels = KERNELS.map(
-    ({ name, keys, values }) => `
+    ({ name, keys, values, tiles }) => `
 extern "C" __global__ void __launch_bounds__(256, 1) ${name}(const __grid_constant__ DecodeJob job) {
-  decode<PageLayout${keys}, PageLayout${values}, 4, 8>(job);
+  decode<PageLayout${keys}, PageLayout${values}, ${tiles}, 8>(job);
 }`,
   );
   return [`#include "${HEADER}"`, 'using namespace lowbit;', ...kernels].join('\n');

@@ -102,7 +102,12 @@ const FACTORS: Transform = {
 describe('codes around zero', () => {
   const value = symmetric(3, 'full', 'tokens', 32);
   it.each([
-    ['of three sets', symmetric(3, 'fullSigned', 'channels', 32), value, 'attend_k3c32_v3t32_d128_h4'],
+    [
+      'of three sets',
+      symmetric(3, 'fullSigned', 'channels', 32),
+      value,
+      'attend_k3c32_v3t32_d128_h4',
+    ],
     [
       'with factors of the sequence',
       { ...symmetric(3, 'full', 'channels', 32), transforms: [FACTORS] },
@@ -146,21 +151,27 @@ it('layers take kernels of their own', () => {
 describe('refusals say what has no kernel', () => {
   const key = asymmetric(4, 'tokens', 32);
   const value = asymmetric(4, 'channels', 32);
-  const wide = { keyHeadDim: 256, valueHeadDim: 256 };
+  const wide = { keyHeadDim: 160, valueHeadDim: 160 };
   const rotary = { rotary: { pairs: 'halves' as const } };
   it.each([
     ['f16 keys', planOf({ bits: 16 }, value), ['key: f16 has no kernel yet']],
     [
-      '3 bits',
+      '1 bit',
+      planOf(key, asymmetric(1, 'channels', 32)),
+      ['value: 1 bits have no kernel yet (there is 2, 4, 3, 8)'],
+    ],
+    [
+      '3 bits along channels',
       planOf(key, asymmetric(3, 'channels', 32)),
-      ['value: 3 bits have no kernel yet (there is 2, 4)'],
+      [
+        'keys of 4 bits in groups of 32 tokens with values of 3 bits in groups of 32 channels have no kernel yet',
+      ],
     ],
     [
       'the other axes',
       planOf(asymmetric(4, 'channels', 32), asymmetric(4, 'tokens', 32)),
       [
-        'key: groups along channels have no kernel yet (there is tokens)',
-        'value: groups along tokens have no kernel yet (there is channels)',
+        'keys of 4 bits in groups of 32 channels with values of 4 bits in groups of 32 tokens have no kernel yet',
       ],
     ],
     [
@@ -171,12 +182,16 @@ describe('refusals say what has no kernel', () => {
     [
       'symmetric codes',
       planOf(symmetric(4, 'signmag', 'tokens', 32), value),
-      ['key: symmetric quantization has no kernel yet (asymmetric has)'],
+      [
+        'keys of 4 bits in groups of 32 tokens without zeros with values of 4 bits in groups of 32 channels have no kernel yet',
+      ],
     ],
     [
       'hybrid codes',
       planOf(key, hybrid(4, 'signmag', 4, 'symmetric', 'channels', 32)),
-      ['value: hybrid quantization has no kernel yet (asymmetric has)'],
+      [
+        'keys of 4 bits in groups of 32 tokens with values of 4 bits in hybrid groups of 32 channels have no kernel yet',
+      ],
     ],
     [
       'other parameters',
@@ -192,7 +207,9 @@ describe('refusals say what has no kernel', () => {
     [
       'transforms',
       planOf({ ...key, transforms: [{ kind: 'hadamard' }] } as TensorScheme, value),
-      ['key: transforms have no kernel yet (hadamard)'],
+      [
+        'key: these transforms have no kernel yet (hadamard); the channel scale of a sequence has, on keys',
+      ],
     ],
     [
       'keys before the rotary embedding',
@@ -208,17 +225,22 @@ describe('refusals say what has no kernel', () => {
       ],
     ],
     [
+      'factors where nothing applies them',
+      planOf({ ...key, transforms: [FACTORS] }, value),
+      ['key: nothing packs asymmetric uniform codes with transforms yet'],
+    ],
+    [
+      'hybrid codes of another kind',
+      planOf(symmetric(3, 'full', 'channels', 32), hybrid(2, 'full', 1, 'symmetric', 'tokens', 32)),
+      ['value: nothing packs hybrid full codes of this kind yet'],
+    ],
+    [
       'another head dim',
       planOf(key, value, wide),
       [
-        'key: head dim 256 has no kernel yet (there is 128)',
-        'value: head dim 256 has no kernel yet (there is 128)',
+        'key: head dim 160 has no kernel yet (there is 128, 64, 96, 256)',
+        'value: head dim 160 has no kernel yet (there is 128, 64, 96, 256)',
       ],
-    ],
-    [
-      'many query heads',
-      planOf(key, value, { queryHeads: 16 }),
-      ['8 query heads of a kv head have no kernel yet (there is 1, 2, 3, 4)'],
     ],
     [
       'bits that no kernel mixes',

@@ -67,7 +67,11 @@ export class LayerAttention {
     const kernel = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]);
     const threads = LANES * warps;
     const sharedBytes = warps * (pageBytes + BARRIER_BYTES);
-    this.#launch = kernel.prepare({ grid: [1, value.heads, this.#headBlocks], block: [threads], sharedBytes });
+    this.#launch = kernel.prepare({
+      grid: [1, value.heads, this.#headBlocks],
+      block: [threads],
+      sharedBytes,
+    });
     const { multiprocessors } = kernel.context.device.properties.limits;
     const resident = multiprocessors * kernel.blocksPerMultiprocessor(threads, sharedBytes);
     this.slots = slotsOf(resident, geometry.kvHeads * this.#headBlocks);

@@ -31,7 +31,8 @@ export function packTile({ headDim, shape, packing, hasFactors }: PackInstance):
   const rowChunks = columns <= 8 ? 8 : 16;
   const partWords = alongTokens ? patches * channels : PAGE_TOKENS * (columns + 2);
   // Of products with factors, minima and maxima are f32.
-  const partPlanes = hasFactors && packing.mode === 'symmetric' && packing.codes === 'fullSigned' ? 2 : 1;
+  const partPlanes =
+    hasFactors && packing.mode === 'symmetric' && packing.codes === 'fullSigned' ? 2 : 1;
   const parameterBytes = 2 * entries * (hasZero ? 2 : 1);
   const bytes =
     PAGE_TOKENS * rowChunks * 2 * CHUNK_CHANNELS +

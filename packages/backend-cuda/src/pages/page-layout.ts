@@ -62,8 +62,7 @@ export function pageLayout(shape: PageShape): PageLayout {
     const inFours = words - (words % 4);
     const inTwos = words % 4 >= 2 ? 2 : 0;
     const first = stripe * words * LANES;
-    if (number < inFours)
-      return first + (Math.floor(number / 4) * LANES + lane) * 4 + (number % 4);
+    if (number < inFours) return first + (Math.floor(number / 4) * LANES + lane) * 4 + (number % 4);
     if (number < inFours + inTwos) return first + inFours * LANES + lane * 2 + (number % 2);
     return first + (inFours + inTwos) * LANES + lane;
   }
