@@ -28,11 +28,16 @@ const POINTERS = [
   GENERAL_JOB.fields.fault,
 ];
 
+const CAREFUL = ['-O1', '-Wall', '-Wextra', '-Werror'];
+
 /** `kernels`: the folder of the headers. */
-export function buildHostKernels(kernels = kernelFolder): HostKernels {
+export function buildHostKernels(
+  kernels = kernelFolder,
+  options: readonly string[] = CAREFUL,
+): HostKernels {
   const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-general-'));
   const path = join(folder, 'kernels.so');
-  const flags = ['-std=c++20', '-O1', '-ffp-contract=off', '-Wall', '-Wextra', '-Werror'];
+  const flags = ['-std=c++20', '-ffp-contract=off', ...options];
   const args = [...flags, '-fPIC', '-shared', `-I${kernels}`, '-o', path, source];
   const { status, stderr } = spawnSync(compiler as string, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${compiler} failed:\n${stderr}`);

@@ -19,8 +19,10 @@ import { DeviceMemory } from '../../../src/driver/device-memory.js';
 import { DeviceTensor } from '../../../src/general/device-tensor.js';
 import { GeneralPack, statisticsPacks } from '../../../src/general/general-pack.js';
 import { TensorMemory } from '../../../src/memory/tensor-memory.js';
-import type { Opened } from '../open-fake.js';
+import type { FakeKernel } from '../fake/kernels.js';
+import { type Opened, withFake } from '../open-fake.js';
 import { dataOf } from '../pack/data.js';
+import { differenceOf } from '../pack/launches.js';
 import { packWords } from './pack-words.js';
 
 const PAGES = { packed: 4, window: 5, statistics: 2 } as const;
@@ -31,7 +33,7 @@ const NONE = 0xffffffff;
 
 type Bytes = Readonly<Record<(typeof KINDS)[number], Uint8Array>>;
 
-export interface TensorAppend {
+interface TensorAppend {
   readonly tensor: 'key' | 'value';
   readonly before: Bytes;
   /** f16 `[rows, heads, headDim]`. */
@@ -39,14 +41,14 @@ export interface TensorAppend {
   readonly work: TensorWork;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly bytes: Bytes;
   /** The smallest head that has more outliers than there is room for. */
   readonly fault: number | null;
 }
 
 /** Pages full of noise, windows and an input of `kinds` of data, statistics, and packs into some of the pages. */
-export function drawAppend(plan: TensorPlan, kinds: readonly string[], seed: number): TensorAppend {
+function drawAppend(plan: TensorPlan, kinds: readonly string[], seed: number): TensorAppend {
   const draw = createDraws(seed);
   const { heads, headDim, layout, tensor } = plan;
   if (layout === null) throw new TypeError('the tensor is not packed');
@@ -129,8 +131,47 @@ function drawSpans(draw: () => number, tokens: number): Span[] {
   return spans;
 }
 
+/** Runs work on every packed tensor of a plan; gives a line for each difference from what the reference leaves. */
+export async function differencesOf(
+  kernels: readonly FakeKernel[],
+  plan: Plan,
+  kinds: readonly string[],
+  seed: number,
+): Promise<string[]> {
+  const differences: string[] = [];
+  for (const [layer, layerPlan] of plan.layers.entries()) {
+    for (const [i, tensor] of [layerPlan.key, layerPlan.value].entries()) {
+      if (tensor.layout === null || tensor.codec !== undefined) continue;
+      const append = drawAppend(tensor, kinds, seed + 20 * layer + 10 * i);
+      const expected = await referenceOutcome(plan, layer, append);
+      if (differenceOf(expected.bytes.packed, append.before.packed) === undefined)
+        throw new Error('the reference packs nothing');
+      await withFake({ kernels }, (opened) => {
+        const actual = kernelOutcome(opened, tensor, append);
+        const say = (what: string, value: unknown) =>
+          differences.push(`${tensor.tensor}s of layer ${layer}: ${what} ${JSON.stringify(value)}`);
+        if (!isSameFault(actual.fault, expected.fault))
+          say('fault', [actual.fault, expected.fault]);
+        for (const kind of KINDS) {
+          const difference = differenceOf(actual.bytes[kind], expected.bytes[kind]);
+          // What a failed step leaves in its pages is nobody's.
+          if (difference !== undefined && (kind !== 'packed' || expected.fault === null))
+            say(`${kind} pages`, difference);
+        }
+      });
+    }
+  }
+  return differences;
+}
+
+/** The reference ends at the first token that fails: of its heads, some smaller one may fail later. */
+function isSameFault(actual: number | null, reference: number | null): boolean {
+  if (actual === null || reference === null) return actual === reference;
+  return actual <= reference;
+}
+
 /** Memory as the reference leaves it. */
-export async function referenceOutcome(
+async function referenceOutcome(
   plan: Plan,
   layer: number,
   { tensor, before, input, work }: TensorAppend,
@@ -170,7 +211,7 @@ export async function referenceOutcome(
 }
 
 /** Memory as the general kernels leave it. */
-export function kernelOutcome(
+function kernelOutcome(
   { context, stream, module }: Opened,
   plan: TensorPlan,
   { before, input, work }: TensorAppend,
