@@ -22,7 +22,6 @@ const PACK_JOB = {
   inputRows: 32,
   statistics: 40,
 };
-/** Bytes of rows of one launch, unless one pack takes more. */
 const SCRATCH_BYTES = 2 ** 26;
 /** A dimension of the grid. */
 const MOST_PACKS = 65_535;
@@ -40,6 +39,8 @@ export interface GeneralPackOptions {
   readonly memory: TensorMemory;
   readonly tensor: DeviceTensor;
   readonly scratch: Scratch;
+  /** Of the rows of one launch, unless one pack takes more. Default 64 MiB. */
+  readonly scratchBytes?: number;
 }
 
 export interface GeneralWork {
@@ -97,25 +98,20 @@ export class GeneralPack {
    * the smallest head that has more outliers than there is room for; 0n where the plan has no bands.
    */
   pack(stream: Stream, work: GeneralWork, packs: readonly PackWork[], fault: bigint): void {
+    const outliers = this.#outliers;
+    if (outliers !== undefined && fault === 0n) throw faultMissing();
     const counts = packs.map(({ count }) => count);
-    const { heads } = this.#options.memory.plan;
-    if (this.#outliers !== undefined && fault === 0n) throw faultMissing();
-    for (const chunk of this.#chunks(counts, this.#pack.tiles)) {
-      const scratch = this.#usesScratch ? this.#take(chunk) : undefined;
-      const fields = {
-        firstPack: chunk.first,
-        runs: chunk.runs,
-        transforms: this.#transforms.count,
-      };
-      this.#set(this.#pack, work, fields, scratch?.pointer ?? 0n, fault);
-      this.#pack.launch.setGrid(chunk.runs, this.#pack.tiles.columns, chunk.packs);
-      this.#pack.launch.run(stream);
-      if (this.#outliers !== undefined) {
-        this.#set(this.#outliers, work, fields, scratch?.pointer ?? 0n, fault);
-        this.#outliers.launch.setGrid(heads, chunk.packs);
-        this.#outliers.launch.run(stream);
-      }
-      if (scratch !== undefined) this.#options.scratch.give(scratch);
+    for (const chunk of this.#chunks(counts, this.#pack.tiles, this.#usesScratch)) {
+      this.#withScratch(this.#usesScratch ? chunk.bytes : 0, (scratch) => {
+        const words = { ...chunkWords(chunk), transforms: this.#transforms.count };
+        this.#set(this.#pack, work, words, scratch, fault);
+        this.#pack.launch.setGrid(chunk.runs, this.#pack.tiles.columns, chunk.packs);
+        this.#pack.launch.run(stream);
+        if (outliers === undefined) return;
+        this.#set(outliers, work, words, scratch, fault);
+        outliers.launch.setGrid(this.#options.memory.plan.heads, chunk.packs);
+        outliers.launch.run(stream);
+      });
     }
   }
 
@@ -124,18 +120,18 @@ export class GeneralPack {
     if (this.#statistics === undefined) return;
     const { gather, measure } = this.#statistics;
     const counts = statisticsPacks(statistics).map(({ count }) => count);
-    for (const chunk of this.#chunks(counts, gather.tiles)) {
-      const scratch = this.#take(chunk);
-      for (const transforms of this.#transforms.measured) {
-        const fields = { firstPack: chunk.first, runs: chunk.runs, transforms };
-        this.#set(gather, work, fields, scratch.pointer, 0n);
-        gather.launch.setGrid(chunk.runs, gather.tiles.columns, chunk.packs);
-        gather.launch.run(stream);
-        this.#set(measure, work, fields, scratch.pointer, 0n);
-        measure.launch.setGrid(gather.tiles.columns, chunk.packs);
-        measure.launch.run(stream);
-      }
-      this.#options.scratch.give(scratch);
+    for (const chunk of this.#chunks(counts, gather.tiles, true)) {
+      this.#withScratch(chunk.bytes, (scratch) => {
+        for (const transforms of this.#transforms.measured) {
+          const words = { ...chunkWords(chunk), transforms };
+          this.#set(gather, work, words, scratch, 0n);
+          gather.launch.setGrid(chunk.runs, gather.tiles.columns, chunk.packs);
+          gather.launch.run(stream);
+          this.#set(measure, work, words, scratch, 0n);
+          measure.launch.setGrid(gather.tiles.columns, chunk.packs);
+          measure.launch.run(stream);
+        }
+      });
     }
   }
 
@@ -173,16 +169,26 @@ export class GeneralPack {
     setWords(job, words);
   }
 
-  #take({ bytes }: Chunk): DeviceMemory {
-    return this.#options.scratch.take(bytes);
+  /** Calls a function with the address of so many bytes; 0n for none. */
+  #withScratch(bytes: number, enqueue: (scratch: bigint) => void): void {
+    if (bytes === 0) return enqueue(0n);
+    const { scratch } = this.#options;
+    const memory = scratch.take(bytes);
+    try {
+      enqueue(memory.pointer);
+    } finally {
+      scratch.give(memory);
+    }
   }
 
-  /** Packs in order, as many at once as their rows leave room for. */
-  *#chunks(counts: readonly number[], tiles: GeneralTiles): Generator<Chunk> {
+  /** Packs in order; where rows lie in the scratch, as many at once as there is room for. */
+  *#chunks(counts: readonly number[], tiles: GeneralTiles, usesScratch: boolean): Generator<Chunk> {
     if (counts.length === 0) return;
     const runs = Math.ceil(Math.max(...counts) / tiles.runTokens);
     const packBytes = 4 * runs * tiles.columns * tiles.tileWords;
-    const most = Math.min(MOST_PACKS, Math.max(1, Math.floor(SCRATCH_BYTES / packBytes)));
+    const { scratchBytes = SCRATCH_BYTES } = this.#options;
+    const room = usesScratch ? Math.floor(scratchBytes / packBytes) : MOST_PACKS;
+    const most = Math.min(MOST_PACKS, Math.max(1, room));
     for (let first = 0; first < counts.length; first += most) {
       const packs = Math.min(most, counts.length - first);
       yield { first, packs, runs, bytes: packs * packBytes };
@@ -196,6 +202,10 @@ interface Chunk {
   readonly runs: number;
   /** Of all tiles. */
   readonly bytes: number;
+}
+
+function chunkWords({ first, runs }: Chunk) {
+  return { firstPack: first, runs };
 }
 
 /** Statistics pages as the table names them: packs of no packed page. */
