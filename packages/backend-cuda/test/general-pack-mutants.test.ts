@@ -14,8 +14,9 @@ import {
   withTop,
 } from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildHostKernels, type HostKernels } from './support/general/host-kernels.js';
 import { differencesOf } from './support/general/tensor-appends.js';
+import type { CompiledKernels } from './support/host/compile-kernels.js';
+import { buildGeneralKernels } from './support/host/general-kernels.js';
 import { compiler, kernelFolder } from './support/pack/host-program.js';
 
 interface Mutant {
@@ -128,7 +129,10 @@ const mutants: readonly Mutant[] = [
 const GEOMETRY = { layers: 1, queryHeads: 2, kvHeads: 2, keyHeadDim: 20, valueHeadDim: 20 };
 
 /** Differences in a few appends of different data. */
-async function differences({ kernels }: HostKernels, { tensor, kind }: Mutant): Promise<string[]> {
+async function differences(
+  { kernels }: CompiledKernels,
+  { tensor, kind }: Mutant,
+): Promise<string[]> {
   const scheme = inlineScheme({ key: tensor, value: tensor });
   const calibration = inlineCalibration(scheme, GEOMETRY);
   const plan = createPlan(scheme, GEOMETRY, {
@@ -142,10 +146,10 @@ async function differences({ kernels }: HostKernels, { tensor, kind }: Mutant): 
 }
 
 describe.skipIf(compiler === undefined)('mistakes are seen', () => {
-  let right: HostKernels;
+  let right: CompiledKernels;
 
   beforeAll(() => {
-    right = buildHostKernels();
+    right = buildGeneralKernels();
   });
   afterAll(() => right.remove());
 
@@ -158,7 +162,7 @@ describe.skipIf(compiler === undefined)('mistakes are seen', () => {
       const parts = readFileSync(path, 'utf8').split(mutant.text);
       expect(parts).toHaveLength(2);
       writeFileSync(path, parts.join(mutant.mistake));
-      const wrong = buildHostKernels(folder, ['-O0']);
+      const wrong = buildGeneralKernels(folder, ['-O0']);
       try {
         expect(await differences(wrong, mutant)).not.toEqual([]);
       } finally {

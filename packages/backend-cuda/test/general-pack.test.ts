@@ -3,8 +3,9 @@ import type { Plan } from '@lowbit-kv/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contractPlans } from './support/general/contract-plans.js';
 import { drawnPlans } from './support/general/drawn-plans.js';
-import { buildHostKernels, type HostKernels } from './support/general/host-kernels.js';
 import { differencesOf } from './support/general/tensor-appends.js';
+import type { CompiledKernels } from './support/host/compile-kernels.js';
+import { buildGeneralKernels } from './support/host/general-kernels.js';
 import { KINDS } from './support/pack/data.js';
 import { compiler } from './support/pack/host-program.js';
 
@@ -12,10 +13,10 @@ const ORDINARY = ['normal', 'large means and outlier channels', 'magnitudes far 
 const ALL = Object.keys(KINDS);
 
 describe.skipIf(compiler === undefined)('general packing kernels', () => {
-  let host: HostKernels;
+  let host: CompiledKernels;
 
   beforeAll(() => {
-    host = buildHostKernels();
+    host = buildGeneralKernels();
   });
   afterAll(() => host.remove());
 

@@ -8,20 +8,13 @@ import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
+import { PACK_JOB } from '../store/fragment-pages.js';
 import type { DeviceTensor } from './device-tensor.js';
 import { type GeneralTiles, generalTiles } from './general-tiles.js';
 import { GENERAL_JOB, type GENERAL_PACK_KERNELS } from './structs.js';
+import { transformsOf } from './transform-numbers.js';
 
 export const GENERAL_THREADS = 256;
-/** Fields of PackJob, the first part of a job. */
-const PACK_JOB = {
-  table: 0,
-  headBytes: 8,
-  pages: 16,
-  windowRows: 24,
-  inputRows: 32,
-  statistics: 40,
-};
 const SCRATCH_BYTES = 2 ** 26;
 /** A dimension of the grid. */
 const MOST_PACKS = 65_535;
@@ -77,7 +70,7 @@ export class GeneralPack {
     const { memory, module } = options;
     const { plan } = memory;
     this.#options = options;
-    this.#transforms = transformsOf(memory);
+    this.#transforms = measuredTransforms(memory);
     const tiles = generalTiles(plan, 'pack');
     const hasBands = plan.layout?.sparse != null;
     const { sharedBytesPerBlockOptIn } = module.context.device.properties.limits;
@@ -144,10 +137,10 @@ export class GeneralPack {
     const kernel: Kernel = module.kernel(name, [{ bytes: GENERAL_JOB.bytes }]);
     const launch = kernel.prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
     const job = launch.parameters.view(0);
-    job.setBigUint64(PACK_JOB.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
-    job.setBigUint64(PACK_JOB.pages, memory.pointer('packed'), true);
-    job.setBigUint64(PACK_JOB.windowRows, memory.pointer('window'), true);
-    job.setBigUint64(PACK_JOB.statistics, memory.pointer('statistics'), true);
+    job.setBigUint64(PACK_JOB.fields.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
+    job.setBigUint64(PACK_JOB.fields.pages, memory.pointer('packed'), true);
+    job.setBigUint64(PACK_JOB.fields.windowRows, memory.pointer('window'), true);
+    job.setBigUint64(PACK_JOB.fields.statistics, memory.pointer('statistics'), true);
     tensor.write(job, GENERAL_JOB.fields.tensor);
     const { runTokens, tileHeads, tileWords } = tiles;
     setWords(job, { faultNumber: 0, runTokens, tileHeads, tileWords, unused: 0 });
@@ -162,8 +155,8 @@ export class GeneralPack {
     fault: bigint,
   ): void {
     const job = launch.parameters.view(0);
-    job.setBigUint64(PACK_JOB.table, table, true);
-    job.setBigUint64(PACK_JOB.inputRows, input, true);
+    job.setBigUint64(PACK_JOB.fields.table, table, true);
+    job.setBigUint64(PACK_JOB.fields.inputRows, input, true);
     job.setBigUint64(GENERAL_JOB.fields.scratch, scratch, true);
     job.setBigUint64(GENERAL_JOB.fields.fault, fault, true);
     setWords(job, words);
@@ -171,7 +164,10 @@ export class GeneralPack {
 
   /** Calls a function with the address of so many bytes; 0n for none. */
   #withScratch(bytes: number, enqueue: (scratch: bigint) => void): void {
-    if (bytes === 0) return enqueue(0n);
+    if (bytes === 0) {
+      enqueue(0n);
+      return;
+    }
     const { scratch } = this.#options;
     const memory = scratch.take(bytes);
     try {
@@ -224,10 +220,10 @@ function setWords(job: DataView, words: Partial<Record<Word, number>>): void {
     job.setUint32(GENERAL_JOB.fields[field], value, true);
 }
 
-function transformsOf({ plan: { scheme } }: TensorMemory): Transforms {
-  const transforms = scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-  const measured = [...transforms.keys()].filter(
-    (number) => 'statisticsTokens' in (transforms[number] ?? {}),
+function measuredTransforms(memory: TensorMemory): Transforms {
+  const transforms = transformsOf(memory.plan);
+  const measured = transforms.flatMap((transform, number) =>
+    'statisticsTokens' in transform ? [number] : [],
   );
   return { measured, count: transforms.length };
 }
