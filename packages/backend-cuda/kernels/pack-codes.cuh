@@ -235,7 +235,10 @@ struct PackCodes : PackTile<Plan> {
       } else {
         LOWBIT_ROLLED
         for (uint32_t k = 0; k < RUN; ++k) {
-          if (pack.has(firstTokenOf(first + k))) to[k] = from[k];
+          const uint32_t token = firstTokenOf(first + k);
+          if (pack.has(token)) to[k] = from[k];
+          // What was left of another page, NaN even, must not meet weights of 0, nor be the largest of its page.
+          else if (pack.slot == 0) to[k] = 0;
         }
       }
     }

@@ -14,7 +14,7 @@ struct PackMeasure : PackTile<Plan> {
   /// Largest magnitudes instead of minima and maxima.
   static constexpr bool BY_MAGNITUDE = Codes::MODE == Mode::SYMMETRIC && !Codes::SIGNED_SCALE;
 
-  static LOWBIT_INLINE void load(Shared& shared, const Pack& pack, uint32_t head, uint32_t firstChannel, uint32_t lane) {
+  static LOWBIT_INLINE void load(Shared& shared, const PackJob& job, const Pack& pack, uint32_t head, uint32_t firstChannel, uint32_t lane) {
     const uint32_t column = lane % Tile::COLUMNS;
     const uint32_t patch = lane / Tile::COLUMNS;
     const uint32_t first = patch * Tile::PATCH_ROWS;
@@ -22,14 +22,14 @@ struct PackMeasure : PackTile<Plan> {
     if (lane == 0) shared.hasSpecial = 0;
     Chunk chunks[Tile::PATCH_ROWS];
     if (pack.spanCount == 1 && pack.count == PAGE_TOKENS) {
-      const Rows rows(pack.spans, head);
+      const Rows rows(job, pack.spans, head);
       const unsigned char* row = rows.at(first) + byte;
       LOWBIT_UNROLL
       for (int i = 0; i < Tile::PATCH_ROWS; ++i) chunks[i] = loadChunk(row + i * rows.strideBytes);
     } else {
       LOWBIT_UNROLL
       for (int i = 0; i < Tile::PATCH_ROWS; ++i) {
-        chunks[i] = pack.has(first + i) ? loadChunk(rowOf(pack, first + i, head) + byte) : Chunk{{0, 0, 0, 0}};
+        chunks[i] = pack.has(first + i) ? loadChunk(rowOf(job, pack, first + i, head) + byte) : Chunk{{0, 0, 0, 0}};
       }
     }
     LOWBIT_UNROLL

@@ -34,7 +34,7 @@ struct PackKernel {
     const uint32_t head = headTile / Tile::TILES;
     const uint32_t tile = headTile % Tile::TILES;
     if constexpr (PHASE == 0) {
-      PackMeasure<Plan>::load(shared, Pack(job, number, head), head, tile * Tile::CHANNELS, lane);
+      PackMeasure<Plan>::load(shared, job, Pack(job, number, head), head, tile * Tile::CHANNELS, lane);
     } else if constexpr (PHASE == 1) {
       LOWBIT_ROLLED
       for (uint32_t entry = lane; entry < Tile::ENTRIES; entry += THREADS) PackMeasure<Plan>::settleGroup(shared, entry);

@@ -21,7 +21,7 @@ __device__ __forceinline__ unsigned rowNumberOf(unsigned place) { return place &
 
 /// The f16 row of a token that is on no packed page.
 template <PageLayout L>
-__device__ __forceinline__ const __half* rowOf(const DecodeJob& job, unsigned place, int head) {
+__device__ __forceinline__ const __half* plainRow(const DecodeJob& job, unsigned place, int head) {
   constexpr bool IS_KEY = L.tensor == Tensor::KEY;
   const size_t row = rowNumberOf(place);
   if (sourceOf(place) == WINDOW) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void decodeRow(__half* row, const DecodeJob& job, uns
 
 /// Rows of 16 tokens of a tensor: those on packed pages are decoded into `scratch`.
 template <PageLayout L>
-struct Rows {
+struct RestRows {
   __half* scratch;
 
   template <class PlaceOf>
@@ -64,7 +64,7 @@ struct Rows {
   }
 
   __device__ __forceinline__ const __half* of(const DecodeJob& job, unsigned place, int token, int head) const {
-    return sourceOf(place) == PACKED ? scratch + token * L.headDim : rowOf<L>(job, place, head);
+    return sourceOf(place) == PACKED ? scratch + token * L.headDim : plainRow<L>(job, place, head);
   }
 };
 
@@ -82,8 +82,8 @@ __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& querie
 #pragma unroll 1
   for (int first = begin + 16 * warp; first < end; first += 16 * WARPS) {
     const auto entryOf = [&](int token) { return table[min(first + token, end - 1)]; };
-    const Rows<K> keys = {keyScratch};
-    const Rows<V> values = {valueScratch};
+    const RestRows<K> keys = {keyScratch};
+    const RestRows<V> values = {valueScratch};
     if (keyScratch != nullptr) {
       __syncwarp();
       keys.decode(job, head, lane, [&](int token) { return entryOf(token).key; });

@@ -54,6 +54,7 @@ function shapesOf({ along, groupSize }: Instance, turn: number): LaunchShape[] {
       : [
           { slot: (turn * 37) % 128, count: 1, windowed: turn % 2 },
           { slot: 5, count: 70, windowed: 33 },
+          { slot: 0, count: 1 + ((turn * 29) % 90), windowed: 0 },
           { slot: 127, count: 1, windowed: 0 },
         ];
   return [

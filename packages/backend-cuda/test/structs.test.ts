@@ -6,15 +6,40 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
+import {
+  GENERAL_CODES,
+  GENERAL_MODES,
+  GENERAL_TENSOR,
+  GENERAL_TRANSFORM,
+  LEVEL_SCALES,
+  MEASURE_RULES,
+  STORED_TYPES,
+  TRANSFORM_KINDS,
+} from '../src/general/structs.js';
 
-const STRUCTS = {
-  PageEntry: PAGE_ENTRY,
-  Item: ITEM,
-  RestEntry: REST_ENTRY,
-  DecodeJob: DECODE_JOB,
+const HEADERS = {
+  'job.cuh': {
+    PageEntry: PAGE_ENTRY,
+    Item: ITEM,
+    RestEntry: REST_ENTRY,
+    DecodeJob: DECODE_JOB,
+  },
+  'general-tensor.cuh': {
+    GeneralTransform: GENERAL_TRANSFORM,
+    GeneralTensor: GENERAL_TENSOR,
+  },
 };
 
-const header = fileURLToPath(new URL('../kernels/job.cuh', import.meta.url));
+const ENUMERATIONS = {
+  GeneralMode: GENERAL_MODES,
+  GeneralCodes: GENERAL_CODES,
+  LevelScale: LEVEL_SCALES,
+  StoredType: STORED_TYPES,
+  TransformKind: TRANSFORM_KINDS,
+  MeasureRule: MEASURE_RULES,
+};
+
+const kernels = fileURLToPath(new URL('../kernels/', import.meta.url));
 const compiler = ['c++', 'g++', 'clang++'].find(
   (name) => spawnSync(name, ['--version']).status === 0,
 );
@@ -35,35 +60,49 @@ function outputOf(source: string): string {
   }
 }
 
-describe.skipIf(!existsSync(header))('kernels/job.cuh', () => {
-  it.each(Object.entries(STRUCTS))('%s has these fields', (name, { fields }) => {
-    const text = readFileSync(header, 'utf8').replaceAll(/\/\/.*$/gm, '');
-    const body = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
-    const names = [...body.matchAll(/(\w+)(?:\[\d+\])?;/g)].map(([, field]) => field);
-    expect(names).toEqual(Object.keys(fields));
-  });
+describe.skipIf(!existsSync(kernels)).each(Object.entries(HEADERS))(
+  'kernels/%s',
+  (file, structs) => {
+    const header = kernels + file;
 
-  it.skipIf(compiler === undefined)('has them at these offsets', () => {
-    const lines = Object.entries(STRUCTS).flatMap(([name, { fields }]) => [
-      `  print("${name}", sizeof(${name}));`,
-      ...Object.keys(fields).map(
-        (field) => `  print("${name}.${field}", offsetof(${name}, ${field}));`,
-      ),
-    ]);
-    const source = [
-      '#include <cstddef>',
-      '#include <cstdio>',
-      `#include "${header}"`,
-      'using namespace lowbit;',
-      'static void print(const char* name, size_t bytes) { std::printf("%s %zu\\n", name, bytes); }',
-      'int main() {',
-      ...lines,
-      '}',
-    ].join('\n');
-    const expected = Object.entries(STRUCTS).flatMap(([name, { bytes, fields }]) => [
-      `${name} ${bytes}`,
-      ...Object.entries(fields).map(([field, offset]) => `${name}.${field} ${offset}`),
-    ]);
-    expect(outputOf(source).trim().split('\n')).toEqual(expected);
+    it.each(Object.entries(structs))('%s has these fields', (name, { fields }) => {
+      const text = readFileSync(header, 'utf8').replaceAll(/\/\/.*$/gm, '');
+      const body = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
+      const names = [...body.matchAll(/(\w+)(?:\[\d+\])?;/g)].map(([, field]) => field);
+      expect(names).toEqual(Object.keys(fields));
+    });
+
+    it.skipIf(compiler === undefined)('has them at these offsets', () => {
+      const lines = Object.entries(structs).flatMap(([name, { fields }]) => [
+        `  print("${name}", sizeof(${name}));`,
+        ...Object.keys(fields).map(
+          (field) => `  print("${name}.${field}", offsetof(${name}, ${field}));`,
+        ),
+      ]);
+      const source = [
+        '#include <cstddef>',
+        '#include <cstdio>',
+        `#include "${header}"`,
+        'using namespace lowbit;',
+        'static void print(const char* name, size_t bytes) { std::printf("%s %zu\\n", name, bytes); }',
+        'int main() {',
+        ...lines,
+        '}',
+      ].join('\n');
+      const expected = Object.entries(structs).flatMap(([name, { bytes, fields }]) => [
+        `${name} ${bytes}`,
+        ...Object.entries(fields).map(([field, offset]) => `${name}.${field} ${offset}`),
+      ]);
+      expect(outputOf(source).trim().split('\n')).toEqual(expected);
+    });
+  },
+);
+
+describe.skipIf(!existsSync(kernels))('kernels/general-tensor.cuh', () => {
+  it.each(Object.entries(ENUMERATIONS))('%s has these names', (name, words) => {
+    const text = readFileSync(`${kernels}general-tensor.cuh`, 'utf8');
+    const body = new RegExp(`enum class ${name} : uint32_t \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
+    const plain = (word: string) => word.replaceAll(/[_\s]/g, '').toLowerCase();
+    expect(body.split(',').map(plain)).toEqual(words.map(plain));
   });
 });

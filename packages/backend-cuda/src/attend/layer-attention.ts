@@ -1,7 +1,12 @@
 /**
  * Attention of one layer: one launch, its job written once but for what differs from step to step.
  */
-import { type LayerPlan, LowbitKvError, type TensorType, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import {
+  type LayerPlan,
+  LowbitKvError,
+  type TensorType,
+  WINDOW_PAGE_TOKENS,
+} from '@lowbit-kv/core';
 import { checkRange } from '../driver/check-range.js';
 import type { DeviceRange } from '../driver/device-memory.js';
 import type { Launch } from '../driver/launch.js';

@@ -4,7 +4,7 @@
  */
 import { encodeTokens, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
 import { createDraws } from '@lowbit-kv/core/testing';
-import { pageMover } from '../../../src/pages/page-layout.js';
+import { type PageLayout, pageMover } from '../../../src/pages/page-layout.js';
 import { dataOf } from './data.js';
 import { type Instance, planOf } from './instances.js';
 
@@ -72,11 +72,13 @@ export function launchOf(
       for (let head = 0; head < heads; head++) {
         const piece = expected.subarray(page + head * headStep, page + head * headStep + headBytes);
         mover.toPiece(block, head, piece, slot, slot + count);
+        if (slot === 0) clearParameters(mover.layout, piece, count);
       }
     });
   }
   const before = memory.bytes();
-  const expected = before.slice();
+  // A copy: `slice` of a buffer is none.
+  const expected = Uint8Array.from(before);
   for (const write of writes) write(expected);
   const words = [...table, ...spans];
   const headTiles = heads * Math.ceil(headDim / 128);
@@ -87,6 +89,20 @@ export function launchOf(
     Buffer.from(Uint32Array.from(words).buffer),
   ]);
   return { job, expected };
+}
+
+/** Of groups that begin at a slot or later: a pack that begins a page leaves nothing of what the page was. */
+function clearParameters(layout: PageLayout, piece: Uint8Array, first: number): void {
+  const { groupSize, along, hasZero } = layout.shape;
+  for (let group = 0; group < layout.groups; group++) {
+    for (let other = 0; other < layout.others; other++) {
+      if ((along === 'tokens' ? group * groupSize : other) < first) continue;
+      for (const plane of hasZero ? [layout.scaleByte, layout.zeroByte] : [layout.scaleByte]) {
+        const at = plane + 2 * layout.parameterPlace(group, other);
+        piece.fill(0, at, at + 2);
+      }
+    }
+  }
 }
 
 /** Memory that begins full of noise. */

@@ -1,7 +1,7 @@
 // Runs launches of the pack kernel on the host: reads jobs from one file, and writes memory as they leave it to another.
 //
 // A job is little endian u32: a number of INSTANCES, head tiles, packs, bytes from head to head, bytes of memory, words of the
-// table; then memory and the table. Addresses in the table are of memory, from its first byte on.
+// table; then memory and the table. Everything in the table counts from the first byte of memory.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -33,12 +33,6 @@ static void read(std::FILE* file, void* to, size_t bytes) {
   if (bytes > 0 && std::fread(to, 1, bytes, file) != bytes) std::exit(2);
 }
 
-static void relocate(uint32_t* address, const unsigned char* memory) {
-  const uint64_t moved = addressOf(address[0], address[1]) + reinterpret_cast<uint64_t>(memory);
-  address[0] = static_cast<uint32_t>(moved);
-  address[1] = static_cast<uint32_t>(moved >> 32);
-}
-
 int main(int, char** names) {
   std::FILE* input = std::fopen(names[1], "rb");
   std::FILE* output = std::fopen(names[2], "wb");
@@ -51,12 +45,7 @@ int main(int, char** names) {
     read(input, memory.data(), memoryBytes);
     read(input, table.data(), 4 * table.size());
     auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
-    for (uint32_t pack = 0; pack < packs; ++pack) {
-      uint32_t* words = table.data() + pack * PACK_WORDS;
-      relocate(words, bytes);
-      for (uint32_t span = 0; span < words[5]; ++span) relocate(table.data() + words[4] + span * SPAN_WORDS + 2, bytes);
-    }
-    INSTANCES[instance](PackJob{table.data(), headBytes}, headTiles, packs);
+    INSTANCES[instance](PackJob{table.data(), headBytes, bytes, {bytes, bytes}, nullptr}, headTiles, packs);
     if (std::fwrite(bytes, 1, memoryBytes, output) != memoryBytes) return 3;
   }
   std::fclose(input);

@@ -1,0 +1,358 @@
+/**
+ * A tensor plan as the numbers of kernels/general-tensor.cuh.
+ */
+import {
+  type BlockLayout,
+  type LevelTable,
+  LowbitKvError,
+  type ParameterName,
+  type ParameterType,
+  type QuantizedTensorScheme,
+  type RotaryEmbedding,
+  rotationSigns,
+  type TensorPlan,
+  type Transform,
+} from '@lowbit-kv/core';
+import {
+  GENERAL_CODES,
+  GENERAL_MODES,
+  GENERAL_TENSOR,
+  GENERAL_TRANSFORM,
+  LEVEL_SCALES,
+  MEASURE_RULES,
+  NO_PLANE,
+  STORED_TYPES,
+  TRANSFORM_KINDS,
+} from './structs.js';
+
+/** Of the table in device memory. */
+export const TABLE_ALIGNMENT = 16;
+/** Offsets in a page are 32-bit numbers, of which kernels add up two. */
+const LARGEST_PAGE = 2 ** 31;
+
+type Field = keyof typeof GENERAL_TENSOR.fields;
+type Numbers = Partial<Record<Field, number>>;
+
+/** Fields that are f32. */
+const FLOATS: ReadonlySet<Field> = new Set<Field>([
+  'rangeStep',
+  'extentStep',
+  'outerLow',
+  'innerLow',
+  'innerHigh',
+  'outerHigh',
+  'rotationFactor',
+]);
+
+export interface TensorNumbers {
+  /** What `table` of the struct points at: at least one word. */
+  readonly table: Uint32Array<ArrayBuffer>;
+  /** Writes the struct at byte `at`; `table` is the address of the table in device memory, a multiple of 16. */
+  write(view: DataView, at: number, table: bigint): void;
+}
+
+/** `rotary`: of keys that are held before it. Throws PLAN_REFUSED for codecs and for pages that kernels cannot count. */
+export function tensorNumbers(
+  plan: TensorPlan,
+  rotary: RotaryEmbedding | null = null,
+): TensorNumbers {
+  const { layout, scheme, heads, headDim } = plan;
+  const table = new TableWriter(transformsOf(plan).length);
+  const numbers: Numbers = {
+    heads,
+    headDim,
+    bits: scheme.bits,
+    rotationFactor: 1 / Math.sqrt(headDim),
+    ...rotaryNumbers(rotary, table),
+  };
+  if (layout !== null && scheme.bits !== 16) {
+    checkPlan(plan, scheme, layout);
+    writeTransforms(plan, table);
+    Object.assign(
+      numbers,
+      layoutNumbers(layout),
+      parameterNumbers(scheme, layout),
+      quantizerNumbers(scheme, table),
+      outlierNumbers(plan, layout),
+      { transformCount: transformsOf(plan).length },
+    );
+  }
+  return {
+    table: table.words(),
+    write: (view, at, pointer) => writeStruct(view, at, numbers, pointer),
+  };
+}
+
+function writeStruct(view: DataView, at: number, numbers: Numbers, table: bigint): void {
+  for (const [field, offset] of Object.entries(GENERAL_TENSOR.fields) as [Field, number][]) {
+    const value = numbers[field] ?? 0;
+    if (field === 'table') view.setBigUint64(at + offset, table, true);
+    else if (FLOATS.has(field)) view.setFloat32(at + offset, value, true);
+    else view.setUint32(at + offset, value, true);
+  }
+}
+
+function checkPlan(
+  { tensor }: TensorPlan,
+  { quantizer, outliers }: QuantizedTensorScheme,
+  layout: BlockLayout,
+): void {
+  const refuse = (message: string, value: unknown, valid: string): never => {
+    throw new LowbitKvError('PLAN_REFUSED', {
+      message,
+      value,
+      valid,
+      next: 'Use another scheme, or a backend that runs this one.',
+      where: { tensor },
+    });
+  };
+  if (quantizer.mode === 'codec')
+    refuse('general kernels do not run codecs', quantizer.codes, 'other quantizers');
+  if (layout.codes.rows === 'channels' && layout.tokensPerGroup % 8 !== 0)
+    refuse('groups along tokens end inside of a byte', layout.tokensPerGroup, 'multiples of 8');
+  if (outliers?.kind === 'bands' && !outliers.groupShift)
+    refuse('general kernels do not run bands without group shift', false, 'group shift');
+  if (layout.pageBytes >= LARGEST_PAGE)
+    refuse('a page is too large for the kernels', layout.pageBytes, `less than ${LARGEST_PAGE}`);
+}
+
+/** Numbers of a table: transforms first, the rest behind them. */
+class TableWriter {
+  readonly #transforms: DataView<ArrayBuffer>;
+  readonly #rest: number[] = [];
+
+  constructor(transforms: number) {
+    this.#transforms = new DataView(new ArrayBuffer(transforms * GENERAL_TRANSFORM.bytes));
+  }
+
+  /** First word of what it adds. */
+  put(numbers: Float32Array | Uint32Array): number {
+    const first = this.#transforms.byteLength / 4 + this.#rest.length;
+    for (const word of new Uint32Array(numbers.buffer, numbers.byteOffset, numbers.length))
+      this.#rest.push(word);
+    return first;
+  }
+
+  transform(number: number): DataView {
+    const { bytes } = GENERAL_TRANSFORM;
+    return new DataView(this.#transforms.buffer, number * bytes, bytes);
+  }
+
+  words(): Uint32Array<ArrayBuffer> {
+    const front = new Uint32Array(this.#transforms.buffer);
+    const words = new Uint32Array(Math.max(1, front.length + this.#rest.length));
+    words.set(front);
+    words.set(this.#rest, front.length);
+    return words;
+  }
+}
+
+function layoutNumbers(layout: BlockLayout): Numbers {
+  return {
+    blockTokens: layout.blockTokens,
+    pageBytes: layout.pageBytes,
+    headBytes: layout.headBytes,
+    rowBytes: layout.codes.rowBytes,
+    rowsAreChannels: layout.codes.rows === 'channels' ? 1 : 0,
+    tokensPerGroup: layout.tokensPerGroup,
+    channelsPerGroup: layout.channelsPerGroup,
+    parametersShared: layout.parametersShared ? 1 : 0,
+  };
+}
+
+function planeOf(layout: BlockLayout, name: ParameterName): number | undefined {
+  return layout.parameters.find((plane) => plane.name === name)?.offset;
+}
+
+function parameterNumbers({ parameters }: QuantizedTensorScheme, layout: BlockLayout): Numbers {
+  const scale = planeOf(layout, 'scale');
+  const zero = planeOf(layout, 'zero');
+  const numberOf = (type: ParameterType | undefined) => STORED_TYPES.indexOf(type ?? 'f16');
+  return {
+    scaleType: scale === undefined ? 0 : numberOf(parameters.scale),
+    zeroType: zero === undefined ? 0 : numberOf(parameters.zero),
+    scaleOffset: scale ?? 0,
+    zeroOffset: zero ?? 0,
+  };
+}
+
+function quantizerNumbers(scheme: QuantizedTensorScheme, table: TableWriter): Numbers {
+  const { bits, quantizer, outliers } = scheme;
+  const mode = (name: (typeof GENERAL_MODES)[number]) => GENERAL_MODES.indexOf(name);
+  if (outliers?.kind === 'bands') return { mode: mode('bands') };
+  const { codes } = quantizer;
+  if (typeof codes === 'object')
+    return {
+      mode: mode(quantizer.mode === 'asymmetric' ? 'levelsOverZero' : 'levels'),
+      ...levelNumbers(codes, table),
+    };
+  const hybrid = quantizer.mode === 'hybrid';
+  const half = 2 ** (bits - 1);
+  const largestCode = 2 ** (hybrid ? quantizer.asymmetricBits : bits) - 1;
+  const top = codes === 'signmag' ? half - 1 : half;
+  return {
+    mode: mode(quantizer.mode as 'asymmetric' | 'symmetric' | 'hybrid'),
+    codes: Math.max(0, GENERAL_CODES.indexOf(codes as (typeof GENERAL_CODES)[number])),
+    largestCode,
+    tieAsymmetric: hybrid && quantizer.tie === 'asymmetric' ? 1 : 0,
+    rangeStep: 1 / largestCode,
+    extentStep: 1 / top,
+    topExponent: exponentOf(top),
+  };
+}
+
+function levelNumbers(table: LevelTable, writer: TableWriter): Numbers {
+  // A plan holds calibrated tables resolved.
+  const levels = Float32Array.from(table.levels as readonly number[]);
+  const middles = levels.subarray(1).map((level, i) => ((levels[i] as number) + level) / 2);
+  const last = levels.at(-1) as number;
+  const top = Math.max(-(levels[0] as number), last);
+  return {
+    levelScale: LEVEL_SCALES.indexOf(table.scaledBy),
+    levelCount: levels.length,
+    levels: writer.put(levels),
+    middles: writer.put(middles),
+    rangeStep: 1 / last,
+    extentStep: 1 / top,
+    topExponent: exponentOf(top),
+  };
+}
+
+/** floor(log2 value) of the f32 nearest to a positive number. */
+function exponentOf(value: number): number {
+  const bits = new Uint32Array(Float32Array.of(value).buffer)[0] as number;
+  return bits >>> 23 === 0 ? -118 - Math.clz32(bits) : (bits >>> 23) - 127;
+}
+
+function outlierNumbers({ calibration, scheme }: TensorPlan, layout: BlockLayout): Numbers {
+  const { sparse, top } = layout;
+  if (top !== undefined) {
+    return {
+      topCount: top.count,
+      topValuesOffset: top.values.offset,
+      topChannelsOffset: top.channels.offset,
+      topChannelBytes: top.channels.entryBytes,
+    };
+  }
+  const edges = calibration?.thresholds;
+  if (sparse === null || edges === undefined || scheme.bits === 16) return {};
+  const plane = (name: ParameterName) => planeOf(layout, name) ?? 0;
+  const midRise = scheme.quantizer.codes === 'midRise';
+  return {
+    midRise: midRise ? 1 : 0,
+    middleOffset: plane(midRise ? 'middleMaximum' : 'middleMinimum'),
+    middleStepOffset: plane('middleStep'),
+    outerMinimumOffset: plane('outerMinimum'),
+    outerStepOffset: plane('outerStep'),
+    innerMinimumOffset: plane('innerMinimum'),
+    innerStepOffset: plane('innerStep'),
+    ...edges,
+    endsOffset: sparse.endOffsets.offset,
+    endBytes: sparse.endOffsets.entryBytes,
+    chunks: sparse.endOffsets.chunks,
+    outliersOffset: sparse.entries.offset,
+    capacity: sparse.entries.capacity,
+  };
+}
+
+/** Turns per position in units of 2^-64, whole turns left out: low word, high word. */
+function rotaryNumbers(rotary: RotaryEmbedding | null, table: TableWriter): Numbers {
+  if (rotary === null) return {};
+  const words = rotary.frequencies.flatMap((frequency) => {
+    const turns = frequency / (2 * Math.PI);
+    const high = (turns - Math.floor(turns)) * 2 ** 32;
+    return [(high - Math.floor(high)) * 2 ** 32, Math.floor(high)];
+  });
+  return {
+    rotaryPairs: rotary.frequencies.length,
+    rotaryAdjacent: rotary.pairs === 'adjacent' ? 1 : 0,
+    frequencies: table.put(Uint32Array.from(words)),
+  };
+}
+
+function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
+  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
+}
+
+function writeTransforms(plan: TensorPlan, table: TableWriter): void {
+  let plane = 0;
+  for (const [i, transform] of transformsOf(plan).entries()) {
+    const view = table.transform(i);
+    const { fields } = GENERAL_TRANSFORM;
+    const set = (field: 'kind' | 'plane' | 'packing' | 'attention' | 'rule', value: number) =>
+      view.setUint32(fields[field], value, true);
+    set('kind', kindOf(transform));
+    if ('statisticsTokens' in transform) {
+      set('plane', plane++);
+      set('rule', MEASURE_RULES.indexOf(transform.kind));
+      view.setFloat32(fields.limit, limitOf(transform), true);
+      if (transform.kind === 'channelScale')
+        for (const [j, field] of (['lowest', 'highest'] as const).entries())
+          view.setFloat64(fields[field], (transform.clamp[j] as number) ** 2, true);
+      continue;
+    }
+    const { packing, attention } = placesOf(transform, plan, table);
+    set('plane', NO_PLANE);
+    set('packing', packing);
+    set('attention', attention);
+  }
+}
+
+function kindOf({ kind }: Transform): number {
+  const names = {
+    tensorScale: 'scale',
+    channelScale: 'scale',
+    channelMean: 'mean',
+    channelOrder: 'order',
+    hadamard: 'hadamard',
+  } as const;
+  return TRANSFORM_KINDS.indexOf(names[kind]);
+}
+
+type MeasuredTransform = Extract<Transform, { statisticsTokens: number }>;
+
+function limitOf(transform: MeasuredTransform): number {
+  if (transform.kind === 'tensorScale') return transform.largest;
+  if (transform.kind === 'channelScale') return transform.minimumSpread;
+  return transform.minimumOffset ?? 0;
+}
+
+/** First words of what packing and what attention take from the table. */
+function placesOf(
+  transform: Exclude<Transform, MeasuredTransform>,
+  { heads, headDim, calibration }: TensorPlan,
+  table: TableWriter,
+): { readonly packing: number; readonly attention: number } {
+  const same = (numbers: Float32Array | Uint32Array) => {
+    const first = table.put(numbers);
+    return { packing: first, attention: first };
+  };
+  const scale = (factors: Float32Array) => ({
+    packing: table.put(factors.map((factor) => 1 / factor)),
+    attention: table.put(factors),
+  });
+  // The planner has checked that a calibration holds what the transforms take from it.
+  const channels = (values: readonly (readonly number[])[] | undefined) =>
+    (values as readonly (readonly number[])[]).flat();
+  switch (transform.kind) {
+    case 'hadamard':
+      return same(negatedChannels(transform.seed, headDim));
+    case 'tensorScale':
+      return scale(new Float32Array(heads * headDim).fill(calibration?.tensorFactor as number));
+    case 'channelScale':
+      return scale(Float32Array.from(channels(calibration?.channelFactors)));
+    case 'channelMean':
+      return same(Float32Array.from(channels(calibration?.channelMeans)));
+    case 'channelOrder':
+      return same(Uint32Array.from(channels(calibration?.channelOrder)));
+  }
+}
+
+/** A bit per channel. */
+function negatedChannels(seed: number | undefined, headDim: number): Uint32Array {
+  const words = new Uint32Array(Math.ceil(headDim / 32));
+  if (seed === undefined) return words;
+  for (const [channel, sign] of rotationSigns(seed, headDim).entries())
+    if (sign < 0) words[channel >> 5] = (words[channel >> 5] as number) | (1 << (channel & 31));
+  return words;
+}
