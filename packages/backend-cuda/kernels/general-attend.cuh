@@ -290,24 +290,3 @@ LOWBIT_INLINE void generalAttend(
 }
 
 }  // namespace lowbit
-
-#if defined(__CUDACC__)
-extern "C" __global__ void __launch_bounds__(lowbit::ATTEND_THREADS, 3) general_attend(
-  const __grid_constant__ lowbit::DecodeJob job, const __grid_constant__ lowbit::GeneralAttention plan
-) {
-  extern __shared__ __align__(16) float shared[];
-  lowbit::generalAttend(job, plan, blockIdx.x, blockIdx.y, blockIdx.z, gridDim.z, shared);
-}
-#else
-#include <vector>
-
-/// All blocks of a launch, the last one first: no order is promised.
-extern "C" void general_attend_host(const void* const* parameters, uint32_t gridX, uint32_t gridY, uint32_t gridZ) {
-  const auto& job = *static_cast<const lowbit::DecodeJob*>(parameters[0]);
-  const auto& plan = *static_cast<const lowbit::GeneralAttention*>(parameters[1]);
-  std::vector<lowbit::Quad> shared(plan.sharedBytes / sizeof(lowbit::Quad));
-  for (uint32_t z = gridZ; z-- > 0;)
-    for (uint32_t y = gridY; y-- > 0;)
-      for (uint32_t x = gridX; x-- > 0;) lowbit::generalAttend(job, plan, x, y, z, gridZ, shared.data()->lanes);
-}
-#endif

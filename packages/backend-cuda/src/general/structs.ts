@@ -1,5 +1,5 @@
 /**
- * Structs of kernels/general-tensor.cuh, as bytes. A test compiles that header and compares.
+ * Structs of kernels/general-*.cuh, as bytes. A test compiles those headers and compares.
  */
 
 /** Offsets of 4-byte fields that follow one another from `first` on. */
@@ -81,6 +81,49 @@ export const GENERAL_TENSOR = {
       'rotaryAdjacent',
       'frequencies',
       'unused',
+    ]),
+  },
+} as const;
+
+/** What attention over two tensors is launched with, kernels/general-attention.cuh. */
+export const GENERAL_ATTENTION = {
+  bytes: 2 * GENERAL_TENSOR.bytes + 4 * 32,
+  fields: {
+    key: 0,
+    value: GENERAL_TENSOR.bytes,
+    ...words(2 * GENERAL_TENSOR.bytes, [
+      'groupHeads',
+      'blockHeads',
+      'keyQuads',
+      'valueQuads',
+      'tileQuads',
+      'sliceBits',
+      'sliceQuads',
+      'partBits',
+      'kinds',
+      'queriesTurn',
+      'keyMeasured',
+      'valueMeasured',
+      'queries',
+      'turned',
+      'added',
+      'tile',
+      'scratch',
+      'dots',
+      'logits',
+      'weights',
+      'sums',
+      'weightSums',
+      'largest',
+      'raised',
+      'decay',
+      'keyLevels',
+      'valueLevels',
+      'keyPlaces',
+      'valuePlaces',
+      'positions',
+      'isLast',
+      'sharedBytes',
     ]),
   },
 } as const;
