@@ -15,100 +15,132 @@ LOWBIT_INLINE float queryAt(const DecodeJob& job, uint64_t index) {
   return job.queryType == QueryType::F16 ? halfValue(bits) : floatOf(bits << 16);
 }
 
+/// One of the two tensors of a block.
+struct TensorSide {
+  TokenSource source;
+  /// Page of the sequence, or null: then nothing is packed, if transforms take statistics at all.
+  const uint16_t* statistics;
+  bool isReady;
+  float* levels;
+  TokenPlace* places;
+
+  LOWBIT_INLINE const GeneralTensor& tensor() const { return source.tensor; }
+
+  LOWBIT_INLINE TransformedRows transformed(float* rows, uint32_t stride, uint32_t count, float* scratch) const {
+    return {tensor(), statistics, source.head, rows, stride, count, scratch, nullptr};
+  }
+};
+
+LOWBIT_INLINE const uint16_t* halvesOf(const __half* memory) { return reinterpret_cast<const uint16_t*>(memory); }
+
+/// Null for page -1.
+LOWBIT_INLINE const uint16_t* statisticsPage(const __half* pages, int page, uint32_t planes, const GeneralTensor& tensor) {
+  const uint64_t halves = static_cast<uint64_t>(planes) * tensor.heads * tensor.headDim;
+  return page < 0 ? nullptr : halvesOf(pages) + static_cast<uint32_t>(page) * halves;
+}
+
 /// One block: an item, a kv head, and the query heads from `firstQuery` on.
 struct GeneralBlock {
   const DecodeJob& job;
   const GeneralAttention& plan;
   const Item& item;
-  const BlockMemory memory;
-  const uint32_t head;
-  const uint32_t firstQuery;
-  const ItemTokens tokens;
+  BlockMemory memory;
+  uint32_t head;
+  uint32_t firstQuery;
+  ItemTokens tokens;
 
-  LOWBIT_INLINE TokenPlace* places(const GeneralTensor& tensor) const {
-    return reinterpret_cast<TokenPlace*>(memory.at(&tensor == &plan.key ? plan.keyPlaces : plan.valuePlaces));
+  LOWBIT_INLINE TensorSide keys() const {
+    const auto windowTokens = static_cast<uint32_t>(job.windowTokens);
+    const int page = item.keyStatistics;
+    return {{plan.key, job.keys, halvesOf(job.keyWindows), halvesOf(job.keyInput), windowTokens, head},
+            statisticsPage(job.keyStatistics, page, plan.keyPlanes, plan.key), plan.keyPlanes == 0 || page >= 0,
+            memory.at(plan.keyLevels), reinterpret_cast<TokenPlace*>(memory.at(plan.keyPlaces))};
+  }
+
+  LOWBIT_INLINE TensorSide values() const {
+    const auto windowTokens = static_cast<uint32_t>(job.windowTokens);
+    const int page = item.valueStatistics;
+    return {{plan.value, job.values, halvesOf(job.valueWindows), halvesOf(job.valueInput), windowTokens, head},
+            statisticsPage(job.valueStatistics, page, plan.valuePlanes, plan.value), plan.valuePlanes == 0 || page >= 0,
+            memory.at(plan.valueLevels), reinterpret_cast<TokenPlace*>(memory.at(plan.valuePlaces))};
   }
 
   LOWBIT_INLINE int* positions() const { return reinterpret_cast<int*>(memory.at(plan.positions)); }
 
-  LOWBIT_INLINE TransformedRows rowsOf(
-    const GeneralTensor& tensor, float* rows, uint32_t stride, uint32_t count, uint32_t scratch
-  ) const {
-    const bool isKey = &tensor == &plan.key;
-    const auto* pages = reinterpret_cast<const uint16_t*>(isKey ? job.keyStatistics : job.valueStatistics);
-    const int page = isKey ? item.keyStatistics : item.valueStatistics;
-    uint64_t planes = 0;
-    for (uint32_t i = 0; i < tensor.transformCount; ++i) planes += transformOf(tensor, i).plane != NO_PLANE ? 1 : 0;
-    const uint64_t first = page < 0 ? 0 : page * planes * tensor.heads * tensor.headDim;
-    return {tensor, pages + first, head, rows, stride, count, memory.at(scratch)};
-  }
-
+  /// Levels, queries, and nothing seen.
   LOWBIT_INLINE void prepare() const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       clearSeen(memory, thread);
       for (uint32_t query = thread; query < memory.heads; query += ATTEND_THREADS) memory.at(plan.added)[query] = 0.0f;
-      for (const GeneralTensor* tensor : {&plan.key, &plan.value}) {
-        float* levels = memory.at(tensor == &plan.key ? plan.keyLevels : plan.valueLevels);
-        const uint32_t count = tensor->bits == 16 ? 0 : 1u << tensor->bits;
-        for (uint32_t code = thread; code < count; code += ATTEND_THREADS) levels[code] = levelOf(*tensor, code);
-      }
+      const auto fillLevels = [&](const TensorSide& side) {
+        for (uint32_t code = thread; code < levelCountOf(side.tensor()); code += ATTEND_THREADS)
+          side.levels[code] = levelOf(side.tensor(), code);
+      };
+      fillLevels(keys());
+      fillLevels(values());
+      const uint32_t dim = plan.key.headDim;
       const uint64_t row = static_cast<uint64_t>(item.sequence) * plan.key.heads + head;
-      const uint64_t first = (row * plan.groupHeads + firstQuery) * plan.key.headDim;
+      const uint64_t first = (row * plan.groupHeads + firstQuery) * dim;
       for (uint32_t query = thread / 32; query < memory.heads; query += ATTEND_WARPS) {
+        const uint32_t to = 4 * query * plan.keyQuads;
         for (uint32_t channel = thread % 32; channel < 4 * plan.keyQuads; channel += 32) {
-          const bool isThere = channel < plan.key.headDim;
-          const float value = isThere ? queryAt(job, first + query * plan.key.headDim + channel) : 0.0f;
-          memory.at(plan.queries)[4 * query * plan.keyQuads + channel] = value;
-          if (plan.queriesTurn != 0) memory.at(plan.turned)[4 * query * plan.keyQuads + channel] = value;
+          const float number = channel < dim ? queryAt(job, first + query * dim + channel) : 0.0f;
+          memory.at(plan.queries)[to + channel] = number;
+          if (plan.queriesTurn != 0) memory.at(plan.turned)[to + channel] = number;
         }
       }
     });
-    // Nothing is packed before there are statistics.
-    if (plan.queriesTurn != 0 && (plan.keyMeasured == 0 || item.keyStatistics >= 0))
-      rowsOf(plan.key, memory.at(plan.turned), 4 * plan.keyQuads, memory.heads, plan.tile).turnQueries(memory.at(plan.added));
+    if (plan.queriesTurn != 0 && keys().isReady)
+      keys().transformed(memory.at(plan.turned), 4 * plan.keyQuads, memory.heads, memory.at(plan.tile))
+        .turnQueries(memory.at(plan.added));
+  }
+
+  LOWBIT_INLINE void prefetchPage(int page, uint32_t thread) const {
+    if (page >= tokens.pageCount) return;
+    const PageEntry entry = tokens.pages[page];
+    keys().source.prefetchPage(static_cast<uint32_t>(entry.key), thread);
+    values().source.prefetchPage(static_cast<uint32_t>(entry.value), thread);
   }
 
   LOWBIT_INLINE void place(const TokenCursor& cursor, uint32_t count) const {
-    const PlaceSource keys = {plan.key, job.keys, reinterpret_cast<const uint16_t*>(job.keyWindows),
-                              reinterpret_cast<const uint16_t*>(job.keyInput), static_cast<uint32_t>(job.windowTokens), head};
-    const PlaceSource values = {plan.value, job.values, reinterpret_cast<const uint16_t*>(job.valueWindows),
-                                reinterpret_cast<const uint16_t*>(job.valueInput), static_cast<uint32_t>(job.windowTokens), head};
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
+      if (cursor.offset == 0) prefetchPage(cursor.page + 1, thread);
       if (thread >= count) return;
       TokenCursor own = cursor;
       tokens.skip(own, static_cast<int>(thread));
-      tokens.place(own, keys, values, places(plan.key)[thread], places(plan.value)[thread], positions()[thread]);
+      const TensorSide key = keys(), value = values();
+      tokens.place(own, key.source, value.source, key.places[thread], value.places[thread], positions()[thread]);
     });
   }
 
   /// Decodes the tokens of a tile.
-  LOWBIT_INLINE void decode(const GeneralTensor& tensor, uint32_t count) const {
-    const DecodedRows rows = {memory.at(plan.tile), 4 * plan.tileQuads, places(tensor), count};
-    const float* levels = memory.at(&tensor == &plan.key ? plan.keyLevels : plan.valueLevels);
+  LOWBIT_INLINE void decode(const TensorSide& side, uint32_t count, bool isRun) const {
+    const GeneralTensor& tensor = side.tensor();
+    const DecodedRows rows = {tensor, head, memory.at(plan.tile), 4 * plan.tileQuads, side.places, count, isRun, side.levels};
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      if (tensor.rowsAreChannels != 0) decodeChannelRows(tensor, levels, rows, head, thread);
-      else decodeTokenRows(tensor, levels, rows, head, thread);
+      if (tensor.rowsAreChannels != 0) decodeChannelRows(rows, thread);
+      else decodeTokenRows(rows, thread);
     });
     if (tensor.bits != 16 && tensor.mode == GeneralMode::BANDS)
-      inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { decodeBandOutliers(tensor, rows, head, thread); });
-    if (tensor.topCount != 0)
-      inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { decodeTopOutliers(tensor, rows, head, thread); });
+      inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { decodeBandOutliers(rows, thread); });
+    if (tensor.topCount != 0) inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { decodeTopOutliers(rows, thread); });
   }
 
   /// Keys that are held before the rotary embedding.
   LOWBIT_INLINE void turn(uint32_t count) const {
-    const TransformedRows keys = rowsOf(plan.key, memory.at(plan.tile), 4 * plan.tileQuads, count, plan.scratch);
-    const TokenPlace* own = places(plan.key);
-    keys.undo([&](uint32_t token) { return own[token].isPacked(); }, [](uint32_t) { return 1.0f; });
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { turnKeys(keys, positions(), thread); });
+    TransformedRows rows = keys().transformed(memory.at(plan.tile), 4 * plan.tileQuads, count, memory.at(plan.scratch));
+    rows.places = keys().places;
+    rows.undo(nullptr);
+    rows.places = nullptr;
+    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { turnKeys(rows, positions(), thread); });
   }
 
   LOWBIT_INLINE void multiplyKeys(uint32_t count) const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       const uint32_t token = thread % 32;
       if (token >= count) return;
-      const bool isTurned = plan.queriesTurn != 0 && places(plan.key)[token].isPacked();
-      const Quad* key = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + token * plan.tileQuads;
+      const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
+      const Quad* tile = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + token * plan.tileQuads;
       for (uint32_t unit = thread / 32; unit < memory.heads << plan.sliceBits; unit += ATTEND_WARPS) {
         const uint32_t query = unit >> plan.sliceBits;
         const uint32_t slice = unit & ((1u << plan.sliceBits) - 1);
@@ -117,7 +149,7 @@ struct GeneralBlock {
         const uint32_t end = last < plan.keyQuads ? last : plan.keyQuads;
         Quad sums = {};
         for (uint32_t i = slice * plan.sliceQuads; i < end; ++i) {
-          const Quad k = key[i], q = row[i];
+          const Quad k = tile[i], q = row[i];
           LOWBIT_UNROLL
           for (uint32_t j = 0; j < 4; ++j) sums.lanes[j] = fusedOf(q.lanes[j], k.lanes[j], sums.lanes[j]);
         }
@@ -130,7 +162,7 @@ struct GeneralBlock {
         const uint32_t query = unit / TILE_TOKENS, token = unit % TILE_TOKENS;
         float logit = -INFINITY;
         if (token < count) {
-          const bool isTurned = plan.queriesTurn != 0 && places(plan.key)[token].isPacked();
+          const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
           float dot = isTurned ? memory.at(plan.added)[query] : 0.0f;
           for (uint32_t slice = 0; slice < 1u << plan.sliceBits; ++slice)
             dot += memory.at(plan.dots)[(slice * plan.blockHeads + query) * TILE_TOKENS + token];
@@ -143,7 +175,7 @@ struct GeneralBlock {
   }
 
   LOWBIT_INLINE void addValues() const {
-    const uint32_t lanes = quadBits(plan.valueQuads);
+    const uint32_t lanes = laneBits(plan.valueQuads);
     const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       const uint32_t firstQuad = thread & ((1u << lanes) - 1);
@@ -198,11 +230,9 @@ struct GeneralBlock {
       }
     });
     if (plan.kinds == 1) return;
-    if (plan.valueMeasured == 0 || item.valueStatistics >= 0) {
-      const auto all = [](uint32_t) { return true; };
-      rowsOf(plan.value, memory.sum(1, 0, 0)->lanes, dim, memory.heads, plan.tile)
-        .undo(all, [&](uint32_t query) { return memory.weightSum(1, 0, query); });
-    }
+    if (values().isReady)
+      values().transformed(memory.sum(1, 0, 0)->lanes, dim, memory.heads, memory.at(plan.tile))
+        .undo(&memory.weightSum(1, 0, 0));
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       for (uint32_t query = thread / 32; query < memory.heads; query += ATTEND_WARPS) {
         for (uint32_t channel = thread % 32; channel < dim; channel += 32)
@@ -248,24 +278,25 @@ struct GeneralBlock {
     });
     if (*isLast == 0) return;
     for (uint32_t first = 0; first < plan.groupHeads; first += plan.blockHeads) {
-      const uint32_t heads = plan.groupHeads - first < plan.blockHeads ? plan.groupHeads - first : plan.blockHeads;
+      const uint32_t heads = leftOf(plan.groupHeads, first, plan.blockHeads);
       joinSplits({memory.floats, plan, heads}, partials, splits, first, result);
     }
   }
 
   LOWBIT_INLINE void run(uint32_t block, uint32_t headBlocks) const {
+    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { prefetchPage(0, thread); });
     prepare();
     TokenCursor cursor = {0, 0, 0};
     while (!tokens.isEnd(cursor)) {
       TokenCursor next = cursor;
       const auto count = static_cast<uint32_t>(tokens.skip(next, TILE_TOKENS));
+      const bool isRun = tokens.isRun(cursor, count);
       place(cursor, count);
-      decode(plan.key, count);
+      decode(keys(), count, isRun);
       if (plan.key.rotaryPairs != 0) turn(count);
       multiplyKeys(count);
-      const TokenPlace* values = places(plan.value);
-      weigh(memory, [&](uint32_t token) { return token < count && values[token].isPacked() ? 1u : 0u; });
-      decode(plan.value, count);
+      weigh(memory, [&](uint32_t token) { return token < count && values().places[token].isPacked() ? 1u : 0u; });
+      decode(values(), count, isRun);
       addValues();
       cursor = next;
     }
@@ -280,12 +311,11 @@ LOWBIT_INLINE void generalAttend(
   float* shared
 ) {
   if (block >= static_cast<uint32_t>(*job.items)) return;
-  const Item item = job.itemTable[block];
+  const Item& item = job.itemTable[block];
   const uint32_t firstQuery = headBlock * plan.blockHeads;
-  const uint32_t left = plan.groupHeads - firstQuery;
-  const uint32_t heads = left < plan.blockHeads ? left : plan.blockHeads;
+  const BlockMemory memory = {shared, plan, leftOf(plan.groupHeads, firstQuery, plan.blockHeads)};
   const ItemTokens tokens = {job.pageTable + item.firstPage, job.restTable + item.firstRest, item.pages, item.rests};
-  const GeneralBlock work = {job, plan, item, {shared, plan, heads}, head, firstQuery, tokens};
+  const GeneralBlock work = {job, plan, item, memory, head, firstQuery, tokens};
   work.run(block, headBlocks);
 }
 

@@ -32,9 +32,9 @@ struct GeneralAttention {
   uint32_t kinds;
   /// Queries meet packed keys in another form than f16 ones.
   uint32_t queriesTurn;
-  /// Transforms take statistics: what is packed has a statistics page.
-  uint32_t keyMeasured;
-  uint32_t valueMeasured;
+  /// Of a statistics page: how many transforms take statistics. Nothing is packed before a sequence has them.
+  uint32_t keyPlanes;
+  uint32_t valuePlanes;
 
   /// [query head][channel], as they come, and as packed keys meet them; what packed keys add to each dot product.
   uint32_t queries;

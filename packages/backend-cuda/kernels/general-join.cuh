@@ -63,7 +63,7 @@ struct PartialRows {
 };
 
 /// Joins the query heads from `firstQuery` on, 32 splits at a time.
-LOWBIT_INLINE void joinSplits(
+LOWBIT_COLD inline void joinSplits(
   const BlockMemory& memory, const PartialRows& partials, uint32_t splits, uint32_t firstQuery, const ResultRow& result
 ) {
   const GeneralAttention& plan = memory.plan;

@@ -2,13 +2,13 @@
 // core's docs/law.md, section 7. A warp's lanes share a row.
 #pragma once
 #include "block.cuh"
-#include "general-attention.cuh"
+#include "general-tokens.cuh"
 
 namespace lowbit {
 
 struct TransformedRows {
   const GeneralTensor& tensor;
-  /// Of the sequence; unused where nothing is measured.
+  /// Page of the sequence; null where it has none.
   const uint16_t* statistics;
   uint32_t head;
   float* rows;
@@ -17,20 +17,22 @@ struct TransformedRows {
   uint32_t count;
   /// As many rows, for orders of channels; 32 floats for each, for means of queries.
   float* scratch;
+  /// Rows of tokens that are not packed stay as they are. Null: all rows change.
+  const TokenPlace* places;
 
-  /// Calls back with rows that `isWanted` and with channels, each from one thread.
-  template <typename Wanted, typename Visit>
-  LOWBIT_INLINE void eachElement(uint32_t channels, uint32_t thread, Wanted isWanted, Visit visit) const {
+  /// Calls back with rows that change and with channels, each from one thread.
+  template <typename Visit>
+  LOWBIT_INLINE void eachElement(uint32_t channels, uint32_t thread, Visit visit) const {
     for (uint32_t row = thread / 32; row < count; row += ATTEND_WARPS) {
-      if (!isWanted(row)) continue;
+      if (places != nullptr && !places[row].isPacked()) continue;
       for (uint32_t channel = thread % 32; channel < channels; channel += 32) visit(row, channel);
     }
   }
 
-  template <typename Wanted, typename Change>
-  LOWBIT_INLINE void changeEach(Wanted isWanted, Change change) const {
+  template <typename Change>
+  LOWBIT_INLINE void changeEach(Change change) const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      eachElement(tensor.headDim, thread, isWanted, [&](uint32_t row, uint32_t channel) {
+      eachElement(tensor.headDim, thread, [&](uint32_t row, uint32_t channel) {
         float& value = rows[row * stride + channel];
         value = change(value, row, channel);
       });
@@ -41,20 +43,18 @@ struct TransformedRows {
     return transformNumber(tensor, transform, statistics, head, channel, true);
   }
 
-  template <typename Wanted>
-  LOWBIT_INLINE void negate(const GeneralTransform& transform, Wanted isWanted) const {
-    changeEach(isWanted, [&](float value, uint32_t, uint32_t channel) {
+  LOWBIT_INLINE void negate(const GeneralTransform& transform) const {
+    changeEach([&](float value, uint32_t, uint32_t channel) {
       return isNegated(tensor, transform, channel) ? -value : value;
     });
   }
 
-  template <typename Wanted>
-  LOWBIT_INLINE void rotate(Wanted isWanted) const {
+  LOWBIT_INLINE void rotate() const {
     for (uint32_t apart = 1; apart < tensor.headDim; apart *= 2) {
       const bool isLast = 2 * apart >= tensor.headDim;
       const float factor = isLast ? tensor.rotationFactor : 1.0f;
       inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-        eachElement(tensor.headDim / 2, thread, isWanted, [&](uint32_t row, uint32_t pair) {
+        eachElement(tensor.headDim / 2, thread, [&](uint32_t row, uint32_t pair) {
           float* first = rows + row * stride + 2 * pair - pair % apart;
           const float a = first[0], b = first[apart];
           first[0] = (a + b) * factor;
@@ -63,20 +63,19 @@ struct TransformedRows {
       });
     }
     if (tensor.headDim == 1)
-      changeEach(isWanted, [&](float value, uint32_t, uint32_t) { return value * tensor.rotationFactor; });
+      changeEach([&](float value, uint32_t, uint32_t) { return value * tensor.rotationFactor; });
   }
 
   /// Channel c takes channel order(c), or the reverse.
-  template <typename Wanted>
-  LOWBIT_INLINE void order(const GeneralTransform& transform, bool reverse, Wanted isWanted) const {
+  LOWBIT_INLINE void order(const GeneralTransform& transform, bool reverse) const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      eachElement(tensor.headDim, thread, isWanted, [&](uint32_t row, uint32_t channel) {
+      eachElement(tensor.headDim, thread, [&](uint32_t row, uint32_t channel) {
         scratch[row * stride + channel] = rows[row * stride + channel];
       });
     });
     const uint32_t* order = tensor.table + transform.attention + head * tensor.headDim;
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      eachElement(tensor.headDim, thread, isWanted, [&](uint32_t row, uint32_t channel) {
+      eachElement(tensor.headDim, thread, [&](uint32_t row, uint32_t channel) {
         const uint32_t to = reverse ? order[channel] : channel;
         const uint32_t from = reverse ? channel : order[channel];
         rows[row * stride + to] = scratch[row * stride + from];
@@ -104,48 +103,46 @@ struct TransformedRows {
   }
 
   /// Turns queries into what meets packed keys; `added` takes what comes to each dot product.
-  LOWBIT_INLINE void turnQueries(float* added) const {
-    const auto all = [](uint32_t) { return true; };
+  LOWBIT_COLD void turnQueries(float* added) const {
     for (uint32_t i = 0; i < tensor.transformCount; ++i) {
       const GeneralTransform transform = transformOf(tensor, i);
       switch (transform.kind) {
         case TransformKind::SCALE:
-          changeEach(all, [&](float value, uint32_t, uint32_t channel) { return value * number(transform, channel); });
+          changeEach([&](float value, uint32_t, uint32_t channel) { return value * number(transform, channel); });
           break;
         case TransformKind::MEAN:
           addMean(transform, added);
           break;
         case TransformKind::HADAMARD:
-          negate(transform, all);
-          rotate(all);
+          negate(transform);
+          rotate();
           break;
         case TransformKind::ORDER:
-          order(transform, false, all);
+          order(transform, false);
           break;
       }
     }
   }
 
-  /// Undoes the transforms of sums of transformed rows whose weights add up to `weightOf(row)`.
-  template <typename Wanted, typename Weight>
-  LOWBIT_INLINE void undo(Wanted isWanted, Weight weightOf) const {
+  /// Undoes the transforms of sums of transformed rows whose weights add up to `weights[row]`; null: to 1.
+  LOWBIT_COLD void undo(const float* weights) const {
     for (uint32_t i = tensor.transformCount; i-- > 0;) {
       const GeneralTransform transform = transformOf(tensor, i);
       switch (transform.kind) {
         case TransformKind::SCALE:
-          changeEach(isWanted, [&](float value, uint32_t, uint32_t channel) { return value * number(transform, channel); });
+          changeEach([&](float value, uint32_t, uint32_t channel) { return value * number(transform, channel); });
           break;
         case TransformKind::MEAN:
-          changeEach(isWanted, [&](float value, uint32_t row, uint32_t channel) {
-            return fusedOf(weightOf(row), number(transform, channel), value);
+          changeEach([&](float value, uint32_t row, uint32_t channel) {
+            return fusedOf(weights == nullptr ? 1.0f : weights[row], number(transform, channel), value);
           });
           break;
         case TransformKind::HADAMARD:
-          rotate(isWanted);
-          negate(transform, isWanted);
+          rotate();
+          negate(transform);
           break;
         case TransformKind::ORDER:
-          order(transform, true, isWanted);
+          order(transform, true);
           break;
       }
     }
@@ -181,7 +178,7 @@ LOWBIT_INLINE void turnKeys(const TransformedRows& keys, const int* positions, u
   const GeneralTensor& tensor = keys.tensor;
   const uint32_t pairs = tensor.rotaryPairs;
   const uint32_t* frequencies = tensor.table + tensor.frequencies;
-  keys.eachElement(pairs, thread, [](uint32_t) { return true; }, [&](uint32_t row, uint32_t pair) {
+  keys.eachElement(pairs, thread, [&](uint32_t row, uint32_t pair) {
     const uint64_t frequency = frequencies[2 * pair] | static_cast<uint64_t>(frequencies[2 * pair + 1]) << 32;
     const Turn turn(static_cast<uint32_t>(positions[row]), frequency);
     const bool isAdjacent = tensor.rotaryAdjacent != 0;

@@ -29,8 +29,16 @@ LOWBIT_INLINE int slotCount(const PageEntry& entry) {
   return static_cast<int>(static_cast<uint32_t>(entry.slots) >> 16);
 }
 
-/// What one tensor's places are made of.
-struct PlaceSource {
+LOWBIT_INLINE void prefetch(const unsigned char* address) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#else
+  (void)address;
+#endif
+}
+
+/// Where one tensor's tokens come from.
+struct TokenSource {
   const GeneralTensor& tensor;
   const unsigned char* pages;
   const uint16_t* windows;
@@ -42,6 +50,13 @@ struct PlaceSource {
     const uint32_t groups = tensor.headDim / tensor.channelsPerGroup;
     const uint64_t first = static_cast<uint64_t>(page) * tensor.pageBytes;
     return {pages + first, static_cast<int>(slot), slot / tensor.tokensPerGroup * groups};
+  }
+
+  /// Asks for the block of the head of a page, one line a thread.
+  LOWBIT_INLINE void prefetchPage(uint32_t page, uint32_t thread) const {
+    constexpr uint32_t LINE = 128;
+    const unsigned char* block = pages + static_cast<uint64_t>(page) * tensor.pageBytes + head * tensor.headBytes;
+    for (uint32_t byte = LINE * thread; byte < tensor.headBytes; byte += LINE * ATTEND_THREADS) prefetch(block + byte);
   }
 
   LOWBIT_INLINE TokenPlace half(const uint16_t* rows, uint64_t row) const {
@@ -69,6 +84,11 @@ struct ItemTokens {
     return cursor.page == pageCount && cursor.rest == restCount;
   }
 
+  /// Whether the next `count` tokens lie in slots of one page that follow one another.
+  LOWBIT_INLINE bool isRun(const TokenCursor& cursor, uint32_t count) const {
+    return cursor.page < pageCount && static_cast<int>(count) <= slotCount(pages[cursor.page]) - cursor.offset;
+  }
+
   /// Goes on by up to `count` tokens, and says by how many.
   LOWBIT_INLINE int skip(TokenCursor& cursor, int count) const {
     int left = count;
@@ -89,7 +109,7 @@ struct ItemTokens {
 
   /// Places of the token at the cursor.
   LOWBIT_INLINE void place(
-    const TokenCursor& cursor, const PlaceSource& keys, const PlaceSource& values, TokenPlace& key, TokenPlace& value,
+    const TokenCursor& cursor, const TokenSource& keys, const TokenSource& values, TokenPlace& key, TokenPlace& value,
     int& position
   ) const {
     if (cursor.page < pageCount) {

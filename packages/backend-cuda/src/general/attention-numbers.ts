@@ -102,8 +102,8 @@ function wordsOf({ key, value, geometry }: LayerPlan, groupHeads: number, blockH
     partBits,
     kinds,
     queriesTurn: Number(queriesTurn),
-    keyMeasured: Number(key.statisticsPageBytes > 0),
-    valueMeasured: Number(value.statisticsPageBytes > 0),
+    keyPlanes: planeCount(key),
+    valuePlanes: planeCount(value),
     ...places,
     sharedBytes: memory.bytes,
   };
@@ -118,8 +118,15 @@ function transformsOf({ scheme }: TensorPlan) {
   return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
 }
 
+/** Of a statistics page. */
+function planeCount({ statisticsPageBytes, heads, headDim }: TensorPlan): number {
+  return statisticsPageBytes / (2 * heads * headDim);
+}
+
+/** Hybrid tensors have the levels of both their modes. */
 function levelCount({ scheme }: TensorPlan): number {
-  return scheme.bits === 16 ? 0 : 2 ** scheme.bits;
+  if (scheme.bits === 16) return 0;
+  return 2 ** (scheme.bits + (scheme.quantizer.mode === 'hybrid' ? 1 : 0));
 }
 
 /** Floats of shared memory, given out in quads. */
