@@ -319,4 +319,12 @@ LOWBIT_INLINE void generalAttend(
   work.run(block, headBlocks);
 }
 
+#if defined(__CUDACC__)
+extern "C" __global__ void __launch_bounds__(ATTEND_THREADS, 3)
+  general_attend(const __grid_constant__ DecodeJob job, const __grid_constant__ GeneralAttention plan) {
+  extern __shared__ __align__(16) float generalMemory[];
+  generalAttend(job, plan, blockIdx.x, blockIdx.y, blockIdx.z, gridDim.z, generalMemory);
+}
+#endif
+
 }  // namespace lowbit

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
+import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import { PARTS } from '../src/images.js';
 import {
   INSTANCES,
@@ -63,10 +64,12 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 
 /** Names of the kernels of a part. */
 export function kernelNames(part: Part): string[] {
+  if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
   return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
 }
 
 export function sourceText(part: Part, target: Target): string {
+  if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
   return part === 'attend' ? attendText(target) : packText();
 }
 

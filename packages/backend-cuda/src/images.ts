@@ -24,7 +24,7 @@ export interface ImagePart {
   readonly kernels: Readonly<Record<string, KernelUsage>>;
 }
 
-export const PARTS = ['attend', 'pack'] as const;
+export const PARTS = ['attend', 'pack', 'general'] as const;
 
 export interface ImageManifest extends KernelImage {
   readonly parts: Readonly<Record<(typeof PARTS)[number], ImagePart>>;

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
 import {
   GENERAL_CODES,
+  GENERAL_JOB,
   GENERAL_MODES,
   GENERAL_TENSOR,
   GENERAL_TRANSFORM,
@@ -28,6 +29,7 @@ const HEADERS = {
     GeneralTransform: GENERAL_TRANSFORM,
     GeneralTensor: GENERAL_TENSOR,
   },
+  'general-tile.cuh': { GeneralJob: GENERAL_JOB },
 };
 
 const ENUMERATIONS = {

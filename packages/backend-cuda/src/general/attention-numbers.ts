@@ -4,7 +4,6 @@
  */
 import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
 import { GENERAL_ATTENTION } from './structs.js';
-import type { TensorNumbers } from './tensor-numbers.js';
 
 export const ATTEND_THREADS = 256;
 const WARPS = ATTEND_THREADS / 32;
@@ -19,11 +18,9 @@ const SHARED_TARGET = 64 * 1024;
 type Field = keyof typeof GENERAL_ATTENTION.fields;
 type Words = Omit<Record<Field, number>, 'key' | 'value'>;
 
-/** A tensor whose table is in device memory. */
-export interface PlacedNumbers {
-  readonly numbers: TensorNumbers;
-  /** CUdeviceptr of the table. */
-  readonly table: bigint;
+/** Writes the struct of a tensor at a byte of a job, as DeviceTensor does. */
+export interface WrittenTensor {
+  write(view: DataView, at: number): void;
 }
 
 export interface AttentionNumbers {
@@ -31,7 +28,7 @@ export interface AttentionNumbers {
   readonly sharedBytes: number;
   /** Blocks that share the query heads of a kv head: the grid in z. */
   readonly headBlocks: number;
-  write(view: DataView, tensors: { readonly key: PlacedNumbers; readonly value: PlacedNumbers }): void;
+  write(view: DataView, key: WrittenTensor, value: WrittenTensor): void;
 }
 
 export function attentionNumbers(plan: LayerPlan): AttentionNumbers {
@@ -44,10 +41,10 @@ export function attentionNumbers(plan: LayerPlan): AttentionNumbers {
   return {
     sharedBytes: words.sharedBytes,
     headBlocks: Math.ceil(group / words.blockHeads),
-    write(view, { key, value }) {
+    write(view, key, value) {
       const { fields } = GENERAL_ATTENTION;
-      key.numbers.write(view, fields.key, key.table);
-      value.numbers.write(view, fields.value, value.table);
+      key.write(view, fields.key);
+      value.write(view, fields.value);
       for (const [field, word] of Object.entries(words) as [keyof Words, number][])
         view.setUint32(fields[field], word, true);
     },

@@ -1,5 +1,9 @@
 /**
+<<<<<<< HEAD
  * Structs of kernels/general-*.cuh, as bytes. A test compiles those headers and compares.
+=======
+ * Structs of kernels/general-tensor.cuh and kernels/general-tile.cuh, as bytes. A test compiles those headers and compares.
+>>>>>>> cuda7
  */
 
 /** Offsets of 4-byte fields that follow one another from `first` on. */
@@ -127,6 +131,38 @@ export const GENERAL_ATTENTION = {
     ]),
   },
 } as const;
+
+/** What a launch of the kernels that pack reads and writes. */
+export const GENERAL_JOB = {
+  bytes: 312,
+  fields: {
+    /** PackJob of kernels/pack-commands.cuh. */
+    commands: 0,
+    tensor: 48,
+    scratch: 264,
+    fault: 272,
+    ...words(280, [
+      'faultNumber',
+      'firstPack',
+      'runTokens',
+      'runs',
+      'tileHeads',
+      'tileWords',
+      'transforms',
+      'unused',
+    ]),
+  },
+} as const;
+
+/** Of kernels/general-pack.cuh. */
+export const GENERAL_PACK_KERNELS = [
+  'general_pack',
+  'general_outliers',
+  'general_gather',
+  'general_measure',
+] as const;
+/** Of kernels/general-attend.cuh. */
+export const GENERAL_ATTEND_KERNEL = 'general_attend';
 
 /** As the enumerations of the header: the number of a word is its place. */
 export const GENERAL_MODES = [

@@ -267,11 +267,11 @@ function launch(
   job.setInt32(fields.queryType, QUERY_TYPES.indexOf(query.type), true);
   const numbers = attentionNumbers(plan);
   const struct = new DataView(new ArrayBuffer(GENERAL_ATTENTION.bytes));
-  const placed = (tensor: TensorPlan) => {
+  const tensorOf = (tensor: TensorPlan) => {
     const own = tensorNumbers(tensor, tensor.tensor === 'key' ? geometry.rotary : null);
-    return { numbers: own, table: place(own.table) };
+    return { write: (view: DataView, at: number) => own.write(view, at, place(own.table)) };
   };
-  numbers.write(struct, { key: placed(plan.key), value: placed(plan.value) });
+  numbers.write(struct, tensorOf(plan.key), tensorOf(plan.value));
   // Blocks of a larger grid find no item.
   if (list.items.length > 0)
     library.run([job.buffer, struct.buffer], [list.items.length + 1, kvHeads, numbers.headBlocks]);

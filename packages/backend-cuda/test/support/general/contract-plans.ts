@@ -1,7 +1,7 @@
 /**
- * The plans of the contract of backends, as its checks show them to a backend.
+ * Plans of core's contract suite: those that it asks a backend about.
  */
-import type { Backend, Plan } from '@lowbit-kv/core';
+import { type Plan, referenceBackend } from '@lowbit-kv/core';
 import { backendChecks } from '@lowbit-kv/core/contract';
 
 export interface NamedPlan {
@@ -9,27 +9,22 @@ export interface NamedPlan {
   readonly plan: Plan;
 }
 
-const PREFIX = 'plan: ';
-
 export function contractPlans(): NamedPlan[] {
-  const plans = new Set<Plan>();
-  const collector: Backend = {
-    specVersion: 1,
-    id: 'collector',
-    probe: async () => ({ ok: true, device: 'none' }),
+  const asked: Plan[] = [];
+  const checks = backendChecks({
+    ...referenceBackend(),
     supports(plan) {
-      plans.add(plan);
-      return { kind: 'refused', reasons: ['only looked at'] };
+      asked.push(plan);
+      return { kind: 'refused', reasons: ['only the plans are wanted'] };
     },
-    createStore() {
-      throw new Error('refused plans have no store');
-    },
-  };
-  // Each plan has one such check, and they come first and in order.
-  const names = backendChecks(collector)
-    .map(({ name }) => name)
-    .filter((name) => name.startsWith(PREFIX));
-  return [...plans]
-    .slice(0, names.length)
-    .map((plan, i) => ({ name: (names[i] as string).slice(PREFIX.length), plan }));
+  });
+  // The first two are of no plan; all others ask once each, in order.
+  const names = checks.slice(2).map(({ name }) => name);
+  if (names.length !== asked.length) throw new Error(`${names.length} checks ask ${asked.length}`);
+  const known = new Set<string>();
+  return asked.flatMap((plan, i) => {
+    if (known.has(plan.fingerprint)) return [];
+    known.add(plan.fingerprint);
+    return [{ name: names[i] as string, plan }];
+  });
 }

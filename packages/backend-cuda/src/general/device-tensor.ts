@@ -1,0 +1,34 @@
+/**
+ * The numbers of a tensor plan in device memory, for general kernels of this tensor.
+ */
+import type { RotaryEmbedding, TensorPlan } from '@lowbit-kv/core';
+import type { Context } from '../driver/context.js';
+import { DeviceMemory } from '../driver/device-memory.js';
+import { type TensorNumbers, tensorNumbers } from './tensor-numbers.js';
+
+export class DeviceTensor {
+  readonly #numbers: TensorNumbers;
+  readonly #memory: DeviceMemory;
+
+  /** Throws PLAN_REFUSED for plans that general kernels do not run, DEVICE_OUT_OF_MEMORY. */
+  constructor(context: Context, plan: TensorPlan, rotary: RotaryEmbedding | null = null) {
+    this.#numbers = tensorNumbers(plan, rotary);
+    const { table } = this.#numbers;
+    this.#memory = DeviceMemory.allocate(context, table.byteLength);
+    this.#memory.all.upload(new Uint8Array(table.buffer));
+  }
+
+  get bytes(): number {
+    return this.#memory.bytes;
+  }
+
+  /** Writes the struct GeneralTensor at a byte of a job. */
+  write(job: DataView, at: number): void {
+    this.#numbers.write(job, at, this.#memory.pointer);
+  }
+
+  /** Launches that read it must have run. */
+  dispose(): void {
+    this.#memory.dispose();
+  }
+}

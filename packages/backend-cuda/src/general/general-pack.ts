@@ -1,0 +1,232 @@
+/**
+ * Packs a tensor of any plan but codecs into canonical pages, and measures statistics pages: kernels/general-pack.cuh.
+ */
+import { LowbitKvError, type PackWork, type TensorWork } from '@lowbit-kv/core';
+import type { DeviceMemory } from '../driver/device-memory.js';
+import type { Kernel } from '../driver/kernel.js';
+import type { Launch } from '../driver/launch.js';
+import type { Module } from '../driver/module.js';
+import type { Stream } from '../driver/stream.js';
+import type { TensorMemory } from '../memory/tensor-memory.js';
+import type { DeviceTensor } from './device-tensor.js';
+import { type GeneralTiles, generalTiles } from './general-tiles.js';
+import { GENERAL_JOB, type GENERAL_PACK_KERNELS } from './structs.js';
+
+export const GENERAL_THREADS = 256;
+/** Fields of PackJob, the first part of a job. */
+const PACK_JOB = {
+  table: 0,
+  headBytes: 8,
+  pages: 16,
+  windowRows: 24,
+  inputRows: 32,
+  statistics: 40,
+};
+/** Bytes of rows of one launch, unless one pack takes more. */
+const SCRATCH_BYTES = 2 ** 26;
+/** A dimension of the grid. */
+const MOST_PACKS = 65_535;
+
+/** Memory for a launch, in the order of the stream. */
+export interface Scratch {
+  take(bytes: number): DeviceMemory;
+  give(memory: DeviceMemory): void;
+}
+
+export interface GeneralPackOptions {
+  /** The part of an image with the kernels. */
+  readonly module: Module;
+  /** Its packed pages are canonical: `layout.pageBytes` each. */
+  readonly memory: TensorMemory;
+  readonly tensor: DeviceTensor;
+  readonly scratch: Scratch;
+}
+
+export interface GeneralWork {
+  /** CUdeviceptr of the table of packs and spans, as kernels/pack-commands.cuh reads it. */
+  readonly table: bigint;
+  /** CUdeviceptr of what the step appends; 0n where no span is of it. */
+  readonly input: bigint;
+}
+
+interface Prepared {
+  readonly launch: Launch;
+  readonly tiles: GeneralTiles;
+}
+
+interface Transforms {
+  /** By plane of statistics pages: the number of the transform that is measured. */
+  readonly measured: readonly number[];
+  readonly count: number;
+}
+
+type Word = Exclude<keyof typeof GENERAL_JOB.fields, 'commands' | 'tensor' | 'scratch' | 'fault'>;
+
+export class GeneralPack {
+  readonly #options: GeneralPackOptions;
+  readonly #transforms: Transforms;
+  /** Whether rows of packs lie in the scratch rather than in shared memory. */
+  readonly #usesScratch: boolean;
+  readonly #pack: Prepared;
+  readonly #outliers: Prepared | undefined;
+  readonly #statistics: { readonly gather: Prepared; readonly measure: Prepared } | undefined;
+
+  /** Throws KERNEL_IMAGE_INVALID when the image lacks a kernel. */
+  constructor(options: GeneralPackOptions) {
+    const { memory, module } = options;
+    const { plan } = memory;
+    this.#options = options;
+    this.#transforms = transformsOf(memory);
+    const tiles = generalTiles(plan, 'pack');
+    const hasBands = plan.layout?.sparse != null;
+    const { sharedBytesPerBlockOptIn } = module.context.device.properties.limits;
+    const sharedBytes = 4 * tiles.tileWords;
+    this.#usesScratch = hasBands || sharedBytes > sharedBytesPerBlockOptIn;
+    this.#pack = this.#prepare('general_pack', tiles, this.#usesScratch ? 0 : sharedBytes);
+    this.#outliers = hasBands ? this.#prepare('general_outliers', tiles) : undefined;
+    if (this.#transforms.measured.length === 0) return;
+    const rows = generalTiles(plan, 'statistics');
+    this.#statistics = {
+      gather: this.#prepare('general_gather', rows),
+      measure: this.#prepare('general_measure', rows),
+    };
+  }
+
+  /**
+   * Enqueues the packs of one append, which must be in the table from its first pack on. `fault`: address of a word that becomes
+   * the smallest head that has more outliers than there is room for; 0n where the plan has no bands.
+   */
+  pack(stream: Stream, work: GeneralWork, packs: readonly PackWork[], fault: bigint): void {
+    const counts = packs.map(({ count }) => count);
+    const { heads } = this.#options.memory.plan;
+    if (this.#outliers !== undefined && fault === 0n) throw faultMissing();
+    for (const chunk of this.#chunks(counts, this.#pack.tiles)) {
+      const scratch = this.#usesScratch ? this.#take(chunk) : undefined;
+      const fields = {
+        firstPack: chunk.first,
+        runs: chunk.runs,
+        transforms: this.#transforms.count,
+      };
+      this.#set(this.#pack, work, fields, scratch?.pointer ?? 0n, fault);
+      this.#pack.launch.setGrid(chunk.runs, this.#pack.tiles.columns, chunk.packs);
+      this.#pack.launch.run(stream);
+      if (this.#outliers !== undefined) {
+        this.#set(this.#outliers, work, fields, scratch?.pointer ?? 0n, fault);
+        this.#outliers.launch.setGrid(heads, chunk.packs);
+        this.#outliers.launch.run(stream);
+      }
+      if (scratch !== undefined) this.#options.scratch.give(scratch);
+    }
+  }
+
+  /** Enqueues the statistics pages of one append: the packs of `statisticsPacks` must be in the table. */
+  measure(stream: Stream, work: GeneralWork, statistics: TensorWork['statistics']): void {
+    if (this.#statistics === undefined) return;
+    const { gather, measure } = this.#statistics;
+    const counts = statisticsPacks(statistics).map(({ count }) => count);
+    for (const chunk of this.#chunks(counts, gather.tiles)) {
+      const scratch = this.#take(chunk);
+      for (const transforms of this.#transforms.measured) {
+        const fields = { firstPack: chunk.first, runs: chunk.runs, transforms };
+        this.#set(gather, work, fields, scratch.pointer, 0n);
+        gather.launch.setGrid(chunk.runs, gather.tiles.columns, chunk.packs);
+        gather.launch.run(stream);
+        this.#set(measure, work, fields, scratch.pointer, 0n);
+        measure.launch.setGrid(gather.tiles.columns, chunk.packs);
+        measure.launch.run(stream);
+      }
+      this.#options.scratch.give(scratch);
+    }
+  }
+
+  #prepare(
+    name: (typeof GENERAL_PACK_KERNELS)[number],
+    tiles: GeneralTiles,
+    sharedBytes = 0,
+  ): Prepared {
+    const { module, memory, tensor } = this.#options;
+    const kernel: Kernel = module.kernel(name, [{ bytes: GENERAL_JOB.bytes }]);
+    const launch = kernel.prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
+    const job = launch.parameters.view(0);
+    job.setBigUint64(PACK_JOB.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
+    job.setBigUint64(PACK_JOB.pages, memory.pointer('packed'), true);
+    job.setBigUint64(PACK_JOB.windowRows, memory.pointer('window'), true);
+    job.setBigUint64(PACK_JOB.statistics, memory.pointer('statistics'), true);
+    tensor.write(job, GENERAL_JOB.fields.tensor);
+    const { runTokens, tileHeads, tileWords } = tiles;
+    setWords(job, { faultNumber: 0, runTokens, tileHeads, tileWords, unused: 0 });
+    return { launch, tiles };
+  }
+
+  #set(
+    { launch }: Prepared,
+    { table, input }: GeneralWork,
+    words: Partial<Record<Word, number>>,
+    scratch: bigint,
+    fault: bigint,
+  ): void {
+    const job = launch.parameters.view(0);
+    job.setBigUint64(PACK_JOB.table, table, true);
+    job.setBigUint64(PACK_JOB.inputRows, input, true);
+    job.setBigUint64(GENERAL_JOB.fields.scratch, scratch, true);
+    job.setBigUint64(GENERAL_JOB.fields.fault, fault, true);
+    setWords(job, words);
+  }
+
+  #take({ bytes }: Chunk): DeviceMemory {
+    return this.#options.scratch.take(bytes);
+  }
+
+  /** Packs in order, as many at once as their rows leave room for. */
+  *#chunks(counts: readonly number[], tiles: GeneralTiles): Generator<Chunk> {
+    if (counts.length === 0) return;
+    const runs = Math.ceil(Math.max(...counts) / tiles.runTokens);
+    const packBytes = 4 * runs * tiles.columns * tiles.tileWords;
+    const most = Math.min(MOST_PACKS, Math.max(1, Math.floor(SCRATCH_BYTES / packBytes)));
+    for (let first = 0; first < counts.length; first += most) {
+      const packs = Math.min(most, counts.length - first);
+      yield { first, packs, runs, bytes: packs * packBytes };
+    }
+  }
+}
+
+interface Chunk {
+  readonly first: number;
+  readonly packs: number;
+  readonly runs: number;
+  /** Of all tiles. */
+  readonly bytes: number;
+}
+
+/** Statistics pages as the table names them: packs of no packed page. */
+export function statisticsPacks(statistics: TensorWork['statistics']): PackWork[] {
+  return statistics.map(({ page, sources }) => ({
+    page: 0,
+    slot: 0,
+    count: sources.reduce((sum, { count }) => sum + count, 0),
+    sources,
+    statistics: page,
+  }));
+}
+
+function setWords(job: DataView, words: Partial<Record<Word, number>>): void {
+  for (const [field, value] of Object.entries(words) as [Word, number][])
+    job.setUint32(GENERAL_JOB.fields[field], value, true);
+}
+
+function transformsOf({ plan: { scheme } }: TensorMemory): Transforms {
+  const transforms = scheme.bits === 16 ? [] : (scheme.transforms ?? []);
+  const measured = [...transforms.keys()].filter(
+    (number) => 'statisticsTokens' in (transforms[number] ?? {}),
+  );
+  return { measured, count: transforms.length };
+}
+
+function faultMissing(): LowbitKvError {
+  return new LowbitKvError('OPTION_INVALID', {
+    message: 'outliers of bands need a word that says when there are too many',
+    value: 0n,
+    valid: 'the address of a word of device memory',
+    next: 'Pass the word of this append.',
+  });
+}
