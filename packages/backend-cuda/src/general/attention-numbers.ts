@@ -12,8 +12,10 @@ const PLACE_BYTES = 16;
 /** Of one block. */
 const MOST_HEADS = 16;
 const MOST_PARTS_BITS = 3;
-/** Three blocks of a multiprocessor, where query heads can be shared out so. */
+const MOST_SUM_BYTES = 16 * 1024;
+/** Query heads are shared out until a block takes no more: three of a multiprocessor then, or as much beside a large tile. */
 const SHARED_TARGET = 64 * 1024;
+const BESIDE_TILE = 24 * 1024;
 
 type Field = keyof typeof GENERAL_ATTENTION.fields;
 type Words = Omit<Record<Field, number>, 'key' | 'value'>;
@@ -36,7 +38,9 @@ export function attentionNumbers(plan: LayerPlan): AttentionNumbers {
   const group = queryHeads / kvHeads;
   let headBlocks = Math.ceil(group / MOST_HEADS);
   let words = wordsOf(plan, group, Math.ceil(group / headBlocks));
-  while (words.sharedBytes > SHARED_TARGET && headBlocks < group)
+  const tileBytes = 4 * TILE_TOKENS * 4 * words.tileQuads;
+  const target = Math.max(SHARED_TARGET, tileBytes + BESIDE_TILE);
+  while (words.sharedBytes > target && headBlocks < group)
     words = wordsOf(plan, group, Math.ceil(group / ++headBlocks));
   return {
     sharedBytes: words.sharedBytes,
@@ -51,16 +55,22 @@ export function attentionNumbers(plan: LayerPlan): AttentionNumbers {
   };
 }
 
-function wordsOf({ key, value, geometry }: LayerPlan, groupHeads: number, blockHeads: number): Words {
+function wordsOf(
+  { key, value, geometry }: LayerPlan,
+  groupHeads: number,
+  blockHeads: number,
+): Words {
   const keyQuads = Math.ceil(key.headDim / 4);
   const valueQuads = Math.ceil(value.headDim / 4);
   const tileQuads = Math.max(keyQuads, valueQuads) | 1;
   const sliceBits = bitsOf(Math.min(WARPS / blockHeads, keyQuads));
   const lanes = Math.min(32, 2 ** Math.ceil(Math.log2(valueQuads)));
-  const partBits = Math.min(MOST_PARTS_BITS, bitsOf(ATTEND_THREADS / lanes / blockHeads));
   const isHeldPlain = geometry.rotary !== null;
   const queriesTurn = transformsOf(key).length > 0 && !isHeldPlain;
   const kinds = transformsOf(value).length > 0 ? 2 : 1;
+  const sumBytes = kinds * blockHeads * valueQuads * 16;
+  const parts = Math.min(ATTEND_THREADS / lanes / blockHeads, MOST_SUM_BYTES / sumBytes);
+  const partBits = Math.min(MOST_PARTS_BITS, bitsOf(parts));
   const ordersKeys = isHeldPlain && transformsOf(key).some(({ kind }) => kind === 'channelOrder');
 
   const memory = new SharedMemory();

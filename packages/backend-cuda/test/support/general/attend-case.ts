@@ -21,7 +21,7 @@ import {
   WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
 import { lcgNormal } from '@lowbit-kv/core/testing';
-import { DECODE_JOB, QUERY_TYPES } from '../../../src/attend/structs.js';
+import { DECODE_JOB, ITEM, QUERY_TYPES } from '../../../src/attend/structs.js';
 import { WorkList } from '../../../src/attend/work-list.js';
 import { attentionNumbers } from '../../../src/general/attention-numbers.js';
 import { GENERAL_ATTENTION } from '../../../src/general/structs.js';
@@ -42,8 +42,15 @@ export interface Attended {
 export interface AttendCase {
   readonly sequences: readonly AttendSequence[];
   readonly expected: Attended;
-  /** What the kernel makes of it, and the counts of arrivals that it leaves. */
-  run(library: AttendLibrary): Attended & { readonly arrivals: Uint32Array };
+  run(library: AttendLibrary): KernelAttended;
+}
+
+/** What the kernel makes of a case. */
+export interface KernelAttended extends Attended {
+  /** Counts that it leaves. */
+  readonly arrivals: Uint32Array;
+  /** Items of a query token. */
+  readonly mostSplits: number;
 }
 
 /** A loud channel and a shifted one, so that channels cannot be swapped unnoticed. */
@@ -95,8 +102,13 @@ async function fill(store: BlockStore, layer: number, tensor: TensorName, conten
   }
 }
 
-/** Runs of any length from any slot, over all positions up to `length`. */
-function randomSpans(plan: TensorPlan, draw: Draw, length: number, isFresh: boolean): Span[] {
+/** Runs of any length from any slot, over all positions from `first` to `end`. */
+function randomSpans(
+  plan: TensorPlan,
+  draw: Draw,
+  [first, end]: readonly [number, number],
+  isFresh: boolean,
+): Span[] {
   const sources: Span['source'][] = ['window', 'input'];
   if (plan.layout !== null && !isFresh) sources.push('packed', 'packed', 'packed');
   const slotsOf = {
@@ -105,11 +117,11 @@ function randomSpans(plan: TensorPlan, draw: Draw, length: number, isFresh: bool
     input: INPUT_ROWS,
   };
   const spans: Span[] = [];
-  for (let position = 0; position < length; ) {
+  for (let position = first; position < end; ) {
     const source = sources[draw(sources.length)] as Span['source'];
     const slots = slotsOf[source];
     const slot = draw(3) === 0 ? 0 : draw(slots);
-    const count = Math.min(draw(3) === 0 ? slots - slot : 1 + draw(slots - slot), length - position);
+    const count = Math.min(draw(3) === 0 ? slots - slot : 1 + draw(slots - slot), end - position);
     const page = source === 'input' ? -1 : draw(PAGES[source]);
     spans.push({ source, page, slot, count, position });
     position += count;
@@ -136,19 +148,25 @@ function viewOf(plan: TensorPlan, draw: Draw, spans: readonly Span[]): TensorVie
   return { spans, statistics: isMeasured ? draw(PAGES.statistics) : -1 };
 }
 
-function randomSequences({ key, value }: LayerPlan, draw: Draw): AttendSequence[] {
+function randomSequences(
+  { key, value }: LayerPlan,
+  draw: Draw,
+  { firstPosition = 0, tokens = 60 + draw(120) }: CaseOptions,
+): AttendSequence[] {
   let firstQuery = 0;
   // Of any length; then one that is long for its blocks, and one that shows nothing.
-  return [draw(90), 60 + draw(120), 0].map((length, i) => {
+  return [draw(90), tokens, 0].map((count, i) => {
     const isFresh = draw(6) === 0;
-    const keys = randomSpans(key, draw, length, isFresh);
+    const length = count === 0 ? 0 : firstPosition + count;
+    const range = [firstPosition, length] as const;
+    const keys = randomSpans(key, draw, range, isFresh);
     const values = draw(2) === 0 ? undefined : alike(value, draw, keys);
     const sequence = {
       firstQuery,
-      queries: length === 0 ? i % 2 : 1 + draw(Math.min(length, 2)),
+      queries: length === 0 ? i % 2 : 1 + draw(Math.min(count, 2)),
       length,
       key: viewOf(key, draw, keys),
-      value: viewOf(value, draw, values ?? randomSpans(value, draw, length, isFresh)),
+      value: viewOf(value, draw, values ?? randomSpans(value, draw, range, isFresh)),
     };
     firstQuery += sequence.queries;
     return sequence;
@@ -156,18 +174,28 @@ function randomSequences({ key, value }: LayerPlan, draw: Draw): AttendSequence[
 }
 
 export interface CaseOptions {
-  /** Changes what the queries are. */
-  readonly queryScale?: number;
-  readonly sequences?: readonly AttendSequence[];
+  /** Of the first token that is still there. */
+  readonly firstPosition?: number;
+  /** Of the longest sequence. */
+  readonly tokens?: number;
+  /** Items that run at once: what shares out the items changes nothing. */
+  readonly slots?: number;
+  /** Changes queries `[queries, queryHeads, keyHeadDim]`. */
+  readonly spoil?: (query: Float32Array) => void;
 }
 
-export async function attendCase(plan: Plan, layer: number, draw: Draw): Promise<AttendCase> {
+export async function attendCase(
+  plan: Plan,
+  layer: number,
+  draw: Draw,
+  options: CaseOptions = {},
+): Promise<AttendCase> {
   const own = plan.layers[layer] as LayerPlan;
   const contents = { key: contentsOf(own.key, draw), value: contentsOf(own.value, draw) };
-  const sequences = randomSequences(own, draw);
+  const sequences = randomSequences(own, draw, options);
   const rows = sequences.reduce((sum, { queries }) => sum + queries, 0);
   const { queryHeads, keyHeadDim } = own.geometry;
-  const query = queriesOf([rows, queryHeads, keyHeadDim], draw);
+  const query = queriesOf([rows, queryHeads, keyHeadDim], draw, options.spoil);
   const store = await referenceBackend().createStore(plan, {
     pages: plan.classes.map(() => PAGES),
     nonFinite: 'error',
@@ -186,8 +214,7 @@ export async function attendCase(plan: Plan, layer: number, draw: Draw): Promise
     })
     .read();
   store.dispose();
-  // What shares out the items changes nothing: from one item a row to as many as there is room for.
-  const slots = 1 + draw(12);
+  const { slots = 1 + draw(12) } = options;
   return {
     sequences,
     expected: {
@@ -198,11 +225,14 @@ export async function attendCase(plan: Plan, layer: number, draw: Draw): Promise
   };
 }
 
-function queriesOf(shape: readonly number[], draw: Draw): Tensor & { data: Float32Array | Uint16Array } {
+type Query = Tensor & { readonly data: Float32Array | Uint16Array };
+
+function queriesOf(shape: readonly number[], draw: Draw, spoil: CaseOptions['spoil']): Query {
   const seed = 1 + draw(1 << 20);
-  const type = QUERY_TYPES[draw(3)] as TensorType;
+  const type = spoil === undefined ? (QUERY_TYPES[draw(3)] as TensorType) : 'f32';
   if (type === 'f16') return f16Tensor(lcgNormal({ seed, shape, dtype: 'f16' }), shape);
   const floats = lcgNormal({ seed, shape, dtype: 'f32' });
+  spoil?.(floats);
   if (type === 'f32') return f32Tensor(floats, shape);
   const words = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
   return { type, shape, data: Uint16Array.from(words, (word) => word >>> 16) };
@@ -213,9 +243,9 @@ function launch(
   plan: LayerPlan,
   contents: Readonly<Record<TensorName, Contents>>,
   sequences: readonly AttendSequence[],
-  query: Tensor & { data: Float32Array | Uint16Array },
+  query: Query,
   slots: number,
-): Attended & { readonly arrivals: Uint32Array } {
+): KernelAttended {
   const { geometry } = plan;
   const { queryHeads, kvHeads, valueHeadDim } = geometry;
   const rows = sequences.reduce((sum, { queries }) => sum + queries, 0);
@@ -275,5 +305,8 @@ function launch(
   // Blocks of a larger grid find no item.
   if (list.items.length > 0)
     library.run([job.buffer, struct.buffer], [list.items.length + 1, kvHeads, numbers.headBlocks]);
-  return { output, logSumExp, arrivals };
+  const splits = list.items.words.filter(
+    (_, word) => word < 12 * list.items.length && word % 12 === ITEM.fields.splits / 4,
+  );
+  return { output, logSumExp, arrivals, mostSplits: Math.max(...splits) };
 }

@@ -17,11 +17,13 @@ export interface AttendLibrary {
 
 const source = fileURLToPath(new URL('./attend-host.cpp', import.meta.url));
 
-export function buildAttendLibrary(kernels = kernelFolder): AttendLibrary {
+/** `isQuick`: of other kernels, built for a few runs. */
+export function buildAttendLibrary(kernels = kernelFolder, isQuick = false): AttendLibrary {
   const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-attend-'));
   const path = join(folder, 'attend.so');
-  const flags = ['-std=c++20', '-O2', '-ffp-contract=off', '-fPIC', '-shared', '-Wall', '-Wextra'];
-  const args = [...flags, '-Werror', `-I${kernels}`, '-o', path, source];
+  const flags = ['-std=c++20', '-ffp-contract=off', '-fPIC', '-shared'];
+  const effort = isQuick ? ['-O0'] : ['-O2', '-Wall', '-Wextra', '-Werror'];
+  const args = [...flags, ...effort, `-I${kernels}`, '-o', path, source];
   const { status, stderr } = spawnSync(compiler as string, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${compiler} failed:\n${stderr}`);
   const library = koffi.load(path);
