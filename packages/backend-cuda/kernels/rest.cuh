@@ -31,36 +31,53 @@ __device__ __forceinline__ const __half* plainRow(const DecodeJob& job, unsigned
   return (IS_KEY ? job.keyInput : job.valueInput) + (row * job.kvHeads + head) * L.headDim;
 }
 
-/// Decodes the row of a token on a packed page, rounded to f16. All lanes call.
-template <PageLayout L>
-__device__ __forceinline__ void decodeRow(__half* row, const DecodeJob& job, unsigned place, int head, int lane) {
-  const size_t page = rowNumberOf(place) / PAGE_TOKENS;
-  const int slot = static_cast<int>(rowNumberOf(place) % PAGE_TOKENS);
-  const uint8_t* piece = (L.tensor == Tensor::KEY ? job.keys : job.values) + (page * job.kvHeads + head) * L.bytes();
-  const __half* scales = reinterpret_cast<const __half*>(piece + L.scaleByte());
-  const __half* zeros = reinterpret_cast<const __half*>(piece + L.zeroByte());
-#pragma unroll 1
-  for (int channel = lane; channel < L.headDim; channel += LANES) {
-    const int bit = L.codeBit(slot, channel);
-    const float code = static_cast<float>(piece[bit / 8] >> (bit % 8) & ((1 << L.bits) - 1));
-    const bool alongTokens = L.along == Along::TOKENS;
-    const int entry = L.parameterPlace((alongTokens ? slot : channel) / L.groupSize, alongTokens ? channel : slot);
-    const float scale = __half2float(scales[entry]);
-    const float zero = L.hasZero ? __half2float(zeros[entry]) : -scale * (1 << (L.bits - 1));
-    row[channel] = __float2half_rn(fmaf(code, scale, zero));
-  }
-}
-
-/// Rows of 16 tokens of a tensor: those on packed pages are decoded into `scratch`.
+/// Rows of 16 tokens of a tensor: those on packed pages are decoded into `scratch`, rounded to f16.
 template <PageLayout L>
 struct RestRows {
+  /// Channels of a lane, and tokens whose bytes are on their way together.
+  static constexpr int CHANNELS = L.headDim / LANES;
+  static constexpr int BATCH = CHANNELS <= 4 ? 4 : 2;
   __half* scratch;
 
-  template <class PlaceOf>
-  __device__ __forceinline__ void decode(const DecodeJob& job, int head, int lane, PlaceOf placeOf) const {
+  /// All lanes call; lanes t and t + 16 give the place of token t.
+  __device__ __forceinline__ void decode(const DecodeJob& job, unsigned held, int head, int lane) const {
+    const uint8_t* pieces = (L.tensor == Tensor::KEY ? job.keys : job.values) + static_cast<size_t>(head) * L.bytes();
+    const size_t pageBytes = static_cast<size_t>(job.kvHeads) * L.bytes();
 #pragma unroll 1
-    for (int token = 0; token < 16; token++)
-      if (sourceOf(placeOf(token)) == PACKED) decodeRow<L>(scratch + token * L.headDim, job, placeOf(token), head, lane);
+    for (int first = 0; first < 16; first += BATCH) {
+      uint8_t codes[BATCH][CHANNELS];
+      __half scales[BATCH][CHANNELS], zeros[BATCH][CHANNELS];
+      bool packed[BATCH];
+      int slots[BATCH];
+#pragma unroll
+      for (int i = 0; i < BATCH; i++) {
+        const unsigned place = __shfl_sync(ALL, held, first + i);
+        packed[i] = sourceOf(place) == PACKED;
+        slots[i] = static_cast<int>(rowNumberOf(place) % PAGE_TOKENS);
+        const uint8_t* piece = pieces + rowNumberOf(place) / PAGE_TOKENS * pageBytes;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+          const int channel = lane + LANES * c;
+          const bool alongTokens = L.along == Along::TOKENS;
+          const int entry = L.parameterPlace((alongTokens ? slots[i] : channel) / L.groupSize, alongTokens ? channel : slots[i]);
+          codes[i][c] = packed[i] ? __ldg(piece + L.codeBit(slots[i], channel) / 8) : uint8_t(0);
+          scales[i][c] = packed[i] ? __ldg(reinterpret_cast<const __half*>(piece + L.scaleByte()) + entry) : __half();
+          if constexpr (L.hasZero) zeros[i][c] = packed[i] ? __ldg(reinterpret_cast<const __half*>(piece + L.zeroByte()) + entry) : __half();
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < BATCH; i++) {
+        if (!packed[i]) continue;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+          const int channel = lane + LANES * c;
+          const float code = static_cast<float>(codes[i][c] >> (L.codeBit(slots[i], channel) % 8) & ((1 << L.bits) - 1));
+          const float scale = __half2float(scales[i][c]);
+          const float zero = L.hasZero ? __half2float(zeros[i][c]) : -scale * (1 << (L.bits - 1));
+          scratch[(first + i) * L.headDim + channel] = __float2half_rn(fmaf(code, scale, zero));
+        }
+      }
+    }
   }
 
   __device__ __forceinline__ const __half* of(const DecodeJob& job, unsigned place, int token, int head) const {
@@ -80,14 +97,16 @@ __device__ __forceinline__ void meetRest(Seen<V>& seen, const Queries<K>& querie
                                          int end, int head, int warp, int lane, __half* keyScratch, __half* valueScratch) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
-  for (int first = begin + 16 * warp; first < end; first += 16 * WARPS) {
+  // The last warps have fewer pages where those do not divide.
+  for (int first = begin + 16 * (WARPS - 1 - warp); first < end; first += 16 * WARPS) {
     const auto entryOf = [&](int token) { return table[min(first + token, end - 1)]; };
     const RestRows<K> keys = {keyScratch};
     const RestRows<V> values = {valueScratch};
     if (keyScratch != nullptr) {
       __syncwarp();
-      keys.decode(job, head, lane, [&](int token) { return entryOf(token).key; });
-      values.decode(job, head, lane, [&](int token) { return entryOf(token).value; });
+      const RestEntry own = entryOf(lane % 16);
+      keys.decode(job, own.key, head, lane);
+      values.decode(job, own.value, head, lane);
       __syncwarp();
     }
     const RestEntry upper = entryOf(g), lower = entryOf(g + 8);

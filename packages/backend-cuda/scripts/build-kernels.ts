@@ -15,13 +15,13 @@ import {
   type KernelUsage,
   type Manifest,
   PARTS,
+  type Part,
 } from '../src/images.js';
 import { INSTANCES } from '../src/instances.js';
 import {
   COMPILER_FLAGS,
   KERNELS_FOLDER,
   kernelNames,
-  type Part,
   sourceHash,
   sourceText,
   TARGETS,
@@ -49,13 +49,15 @@ rmSync(folder, { recursive: true });
 
 async function build(target: Target): Promise<ImageManifest> {
   const { name, kind, capability } = target;
-  const [attend, pack] = await Promise.all(PARTS.map((part) => buildPart(part, target)));
+  const parts = await Promise.all(
+    PARTS.map(async (part) => [part, await buildPart(part, target)] as const),
+  );
   return {
     name,
     kind,
     capability,
     minimumVersion: kind === 'ptx' ? PTX_VERSION : MACHINE_CODE_VERSION,
-    parts: { attend: attend as ImagePart, pack: pack as ImagePart },
+    parts: Object.fromEntries(parts) as Record<Part, ImagePart>,
   };
 }
 

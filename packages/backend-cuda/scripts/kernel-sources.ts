@@ -6,18 +6,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
-import { PARTS } from '../src/images.js';
+import { PARTS, type Part } from '../src/images.js';
 import {
   INSTANCES,
   type KernelInstance,
   PACK_INSTANCES,
+  type PackInstance,
   type TensorInstance,
 } from '../src/instances.js';
 import { pageLayout } from '../src/pages/page-layout.js';
 
 export const KERNELS_FOLDER = fileURLToPath(new URL('../kernels/', import.meta.url));
-
-export type Part = (typeof PARTS)[number];
 
 export const COMPILER_FLAGS = ['-std=c++20', '-O3', '-Xptxas', '-v'] as const;
 
@@ -64,13 +63,32 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 
 /** Names of the kernels of a part. */
 export function kernelNames(part: Part): string[] {
+  if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
   return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
 }
 
 export function sourceText(part: Part, target: Target): string {
+  if (part === 'attend') return attendText(target);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
-  return part === 'attend' ? attendText(target) : packText();
+  return part === 'pack' ? packText() : moveText();
+}
+
+/** Parameters and body of the kernels of kernels/move.cuh. */
+const MOVES: Readonly<Record<string, readonly [parameters: string, body: string]>> = {
+  import_tensor: ['const ImportJob job', 'importTensor(job, blockIdx.x, gridDim.x);'],
+  write_rows: [
+    'const WriteJob keys, const WriteJob values',
+    'writeRows(blockIdx.z == 0 ? keys : values, blockIdx.x, blockIdx.y);',
+  ],
+};
+
+function moveText(): string {
+  const kernels = Object.entries(MOVES).map(
+    ([name, [parameters, body]]) =>
+      `extern "C" __global__ void __launch_bounds__(MOVE_THREADS) ${name}(${parameters}) { ${body} }`,
+  );
+  return ['#include "move.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 function attendText(target: Target): string {
@@ -88,10 +106,9 @@ function attendText(target: Target): string {
 }
 
 function packText(): string {
-  const kernels = PACK_INSTANCES.map(({ name, tensor, shape, headDim }) => {
-    const { bits, along, groupSize } = shape;
-    const mode = shape.hasZero ? 'ASYMMETRIC' : 'SYMMETRIC';
-    const plan = `PackPlan<Tensor::${tensor.toUpperCase()}, ${bits}, Along::${along.toUpperCase()}, ${groupSize}, ${headDim}, Mode::${mode}>`;
+  const kernels = PACK_INSTANCES.map((instance) => {
+    const { name } = instance;
+    const plan = `PackPlan<${packPlanText(instance)}>`;
     return [
       `extern "C" __global__ void __launch_bounds__(PackKernel<${plan}>::THREADS, 1024 / PackKernel<${plan}>::THREADS)`,
       `${name}(const PackJob job) {`,
@@ -100,6 +117,13 @@ function packText(): string {
     ].join('\n');
   });
   return ['#include "pack.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+}
+
+/** Arguments of PackPlan. */
+export function packPlanText({ tensor, shape, headDim }: PackInstance): string {
+  const { bits, along, groupSize, hasZero } = shape;
+  const mode = hasZero ? 'ASYMMETRIC' : 'SYMMETRIC';
+  return `Tensor::${tensor.toUpperCase()}, ${bits}, Along::${along.toUpperCase()}, ${groupSize}, ${headDim}, Mode::${mode}`;
 }
 
 function layoutText(tensor: string, instance: TensorInstance, headDim: number): string {

@@ -24,10 +24,12 @@ export interface ImagePart {
   readonly kernels: Readonly<Record<string, KernelUsage>>;
 }
 
-export const PARTS = ['attend', 'pack', 'general'] as const;
+/** Modules of an image. */
+export const PARTS = ['attend', 'pack', 'move', 'general'] as const;
+export type Part = (typeof PARTS)[number];
 
 export interface ImageManifest extends KernelImage {
-  readonly parts: Readonly<Record<(typeof PARTS)[number], ImagePart>>;
+  readonly parts: Readonly<Record<Part, ImagePart>>;
 }
 
 export interface Manifest {

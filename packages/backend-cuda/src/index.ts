@@ -1,27 +1,13 @@
 /**
  * @lowbit-kv/backend-cuda: the NVIDIA driver through koffi. Importing it loads neither.
  */
-import type { BackendProbe } from '@lowbit-kv/core';
-import type { CudaOptions } from './driver/cuda.js';
-import { probeCuda } from './driver/probe.js';
-import { kernelManifest } from './images.js';
-
-export interface CudaProbeOptions extends CudaOptions {
-  /** Number of the device; the first where none is given. */
-  readonly device?: number;
-}
-
-/** Whether the kernels of this package run here, which nothing in it launches yet; never throws for what a machine lacks. */
-export async function probe(options: CudaProbeOptions = {}): Promise<BackendProbe> {
-  const found = await probeCuda({ images: () => kernelManifest().images, ...options });
-  if (!found.ok) return found;
-  return {
-    ok: false,
-    reason: `${found.device}: this version of the package has kernels, and no backend that launches them`,
-    next: 'Use another backend.',
-  };
-}
-
+export {
+  type CudaBackend,
+  type CudaBackendOptions,
+  cudaBackend,
+  probe,
+} from './cuda-backend.js';
+export { type CudaTensorOptions, cudaTensor } from './cuda-tensor.js';
 export { Context, type Disposable } from './driver/context.js';
 export { Cuda, type CudaOptions, openCuda } from './driver/cuda.js';
 export {

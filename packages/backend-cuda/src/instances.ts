@@ -54,17 +54,16 @@ export interface PackInstance {
 /** One for every tensor that attention meets. */
 export const PACK_INSTANCES: readonly PackInstance[] = packInstances();
 
+/** What packs a tensor of an instance. */
+export function packInstanceOf(instance: KernelInstance, tensor: 'key' | 'value'): PackInstance {
+  const { headDim, [tensor]: shape } = instance;
+  const name = `pack_${tensor[0]}${tensorName(shape)}_d${headDim}`;
+  return { name, tensor, shape, headDim };
+}
+
 function packInstances(): PackInstance[] {
-  const instances = INSTANCES.flatMap(({ key, value, headDim }) =>
-    (
-      [
-        ['key', key],
-        ['value', value],
-      ] as const
-    ).map(([tensor, shape]) => {
-      const name = `pack_${tensor[0]}${tensorName(shape)}_d${headDim}`;
-      return { name, tensor, shape, headDim };
-    }),
+  const instances = INSTANCES.flatMap((instance) =>
+    (['key', 'value'] as const).map((tensor) => packInstanceOf(instance, tensor)),
   );
   return [...new Map(instances.map((instance) => [instance.name, instance])).values()];
 }

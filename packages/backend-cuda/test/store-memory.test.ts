@@ -3,7 +3,7 @@ import { createPlan, type Plan, type TensorScheme } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
 import { expect, it } from 'vitest';
 import { RESULT } from '../src/driver/results.js';
-import { StoreMemory } from '../src/memory/store-memory.js';
+import { fragmentPageBytes, StoreMemory } from '../src/memory/store-memory.js';
 import { errorOf, withFake } from './support/open-fake.js';
 
 /** Codes of 4 bits, then scales and zeros of groups of 32 tokens, and of 64 channels. */
@@ -27,7 +27,7 @@ const WINDOW = 2 * 32 * 128 * 2;
 
 it('pages of a tensor lie one after another, all zero', async () => {
   await withFake({}, ({ context, stream }) => {
-    const memory = StoreMemory.allocate(stream, planOf(), PAGES);
+    const memory = StoreMemory.allocate(stream, planOf(), PAGES, fragmentPageBytes);
     const { key, value } = memory.layers[1]!;
     stream.synchronize();
     expect([key.sizeOf('packed'), key.sizeOf('window')]).toEqual([2 * PIECE.key, WINDOW]);
@@ -53,7 +53,7 @@ it('pages of a tensor lie one after another, all zero', async () => {
 
 it('tells what it allocated', async () => {
   await withFake({}, ({ stream }) => {
-    const memory = StoreMemory.allocate(stream, planOf(), PAGES);
+    const memory = StoreMemory.allocate(stream, planOf(), PAGES, fragmentPageBytes);
     const keys = 5 * 2 * PIECE.key + 3 * WINDOW;
     const values = 4 * 2 * PIECE.value + 2 * WINDOW;
     expect(memory.allocatedBytes).toBe(2 * (keys + values));
@@ -80,7 +80,7 @@ it('statistics have pages of their own, from a multiple of 256 bytes on', async 
   };
   await withFake({}, ({ stream }) => {
     const pages = [{ packed: 1, window: 1, statistics: 3 }, PAGES[1]!];
-    const memory = StoreMemory.allocate(stream, planOf(key), pages);
+    const memory = StoreMemory.allocate(stream, planOf(key), pages, fragmentPageBytes);
     const { key: keys } = memory.layers[0]!;
     expect(keys.sizeOf('statistics')).toBe(2 * 128 * 2);
     expect(keys.pointer('statistics') - keys.pointer('packed')).toBe(
@@ -98,7 +98,7 @@ it('a tensor of f16 has window pages only; no pages take no memory', async () =>
       { packed: 0, window: 2, statistics: 0 },
       { packed: 0, window: 0, statistics: 0 },
     ];
-    const memory = StoreMemory.allocate(stream, planOf({ bits: 16 }), pages);
+    const memory = StoreMemory.allocate(stream, planOf({ bits: 16 }), pages, fragmentPageBytes);
     const { key, value } = memory.layers[0]!;
     expect([key.bytes, value.bytes, memory.allocatedBytes]).toEqual([2 * WINDOW, 0, 4 * WINDOW]);
     expect([key.pointer('packed'), value.pointer('packed'), value.pointer('window')]).toEqual([
@@ -114,7 +114,7 @@ it('a tensor of f16 has window pages only; no pages take no memory', async () =>
 
 it('names the pages there are', async () => {
   await withFake({}, async ({ stream }) => {
-    const memory = StoreMemory.allocate(stream, planOf(), PAGES);
+    const memory = StoreMemory.allocate(stream, planOf(), PAGES, fragmentPageBytes);
     for (const page of [-1, 5, 0.5]) {
       const error = await errorOf(() => memory.layers[0]!.key.page('packed', page));
       expect(error).toMatchObject({ code: 'OPTION_INVALID', value: page, valid: '0 to 4' });
@@ -127,7 +127,7 @@ it.each([1, 2, 4])('allocation %i fails: the others are freed', async (failing) 
   await withFake({}, async ({ fake, context, stream }) => {
     fake.failNext('cuMemAlloc_v2', RESULT.OUT_OF_MEMORY, failing);
     const before = context.resourceCount;
-    const allocate = () => StoreMemory.allocate(stream, planOf(), PAGES);
+    const allocate = () => StoreMemory.allocate(stream, planOf(), PAGES, fragmentPageBytes);
     const error = await errorOf(allocate);
     expect(error.code).toBe('DEVICE_OUT_OF_MEMORY');
     expect(context.resourceCount).toBe(before);
@@ -140,7 +140,9 @@ it('clearing fails: nothing is left', async () => {
   await withFake({}, async ({ fake, context, stream }) => {
     fake.failNext('cuMemsetD8Async', RESULT.INVALID_VALUE, 3);
     const before = context.resourceCount;
-    const error = await errorOf(() => StoreMemory.allocate(stream, planOf(), PAGES));
+    const error = await errorOf(() =>
+      StoreMemory.allocate(stream, planOf(), PAGES, fragmentPageBytes),
+    );
     expect(error.code).toBe('BACKEND_FAILED');
     expect(context.resourceCount).toBe(before);
     expect(fake.count('cuMemFree_v2')).toBe(3);
@@ -150,7 +152,9 @@ it('clearing fails: nothing is left', async () => {
 it('more pages than tables can name are refused before anything is allocated', async () => {
   await withFake({}, async ({ fake, stream }) => {
     const pages = [{ packed: 2 ** 23 + 1, window: 0, statistics: 0 }];
-    const error = await errorOf(() => StoreMemory.allocate(stream, planOf(), pages));
+    const error = await errorOf(() =>
+      StoreMemory.allocate(stream, planOf(), pages, fragmentPageBytes),
+    );
     expect(error).toMatchObject({ code: 'OPTION_INVALID', valid: 'at most 8388608' });
     expect(fake.count('cuMemAlloc_v2')).toBe(0);
   });

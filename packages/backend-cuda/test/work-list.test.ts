@@ -50,7 +50,9 @@ describe('random batches', () => {
     }
     const total = (count: 'pages' | 'rests') =>
       work.items.reduce((sum, item) => sum + item[count], 0);
-    expect([total('pages'), total('rests')]).toEqual([work.pages.length, work.rests.length]);
+    // Query tokens of one sequence share what they see.
+    if (sequences.every(({ queries }) => queries <= 1))
+      expect([total('pages'), total('rests')]).toEqual([work.pages.length, work.rests.length]);
     seen.pages += work.pages.length;
     seen.rests += work.rests.length;
     if (queries > slots) seen.waves++;
@@ -153,13 +155,19 @@ describe('layers of a step', () => {
     const { version } = list;
     const { words } = list.pages;
     list.update([{ ...sequence }]);
+    const copied = { spans: pages.map((page) => ({ ...page })), statistics: -1 };
+    list.update([{ ...sequence, key: copied }]);
     expect(list.version).toBe(version);
     expect(list.pages.words).toBe(words);
   });
 
   it.each([
-    ['other spans', { key: { spans: [...pages], statistics: -1 } }],
-    ['other values', { value: { spans: [...pages], statistics: -1 } }],
+    [
+      'other spans',
+      { key: { spans: pages.with(7, span('packed', 41, 0, 128, 7 * 128)), statistics: -1 } },
+    ],
+    ['other values', { value: { spans: pages.slice(1), statistics: -1 } }],
+    ['other statistics', { key: { spans: pages, statistics: 3 } }],
     ['another length', { length: 5121 }],
     ['another number of queries', { queries: 2 }],
     ['another row', { firstQuery: 1 }],
@@ -186,4 +194,12 @@ it('counts slots by what the card holds at once', () => {
     16, 66, 1, 33,
   ]);
   expect([itemCapacity(1, 16), itemCapacity(8, 16), itemCapacity(20, 16)]).toEqual([16, 64, 80]);
+});
+
+it('query tokens of a prompt share one table', () => {
+  const list = new WorkList({ slots: 16, capacity: 4096, slidingWindow: null });
+  const spans = [span('packed', 3, 0, 128, 0), span('input', -1, 0, 1000, 128)];
+  const view = { spans, statistics: -1 };
+  list.update([{ firstQuery: 0, queries: 1000, length: 1128, key: view, value: view }]);
+  expect([list.pages.length, list.rests.length]).toEqual([1, 1000]);
 });

@@ -10,14 +10,20 @@ export function partialFloats({ queryHeads, kvHeads, valueHeadDim }: LayerGeomet
   return (queryHeads / kvHeads) * (valueHeadDim + 2);
 }
 
-export class AttentionScratch {
+interface Buffers {
+  readonly capacity: number;
   readonly partials: DeviceMemory;
   /** Zeros between launches: the last item of a query token sets them back. */
   readonly arrivals: DeviceMemory;
+}
 
-  private constructor(partials: DeviceMemory, arrivals: DeviceMemory) {
-    this.partials = partials;
-    this.arrivals = arrivals;
+export class AttentionScratch {
+  readonly #layers: readonly LayerGeometry[];
+  #buffers: Buffers;
+
+  private constructor(layers: readonly LayerGeometry[], buffers: Buffers) {
+    this.#layers = layers;
+    this.#buffers = buffers;
   }
 
   /** For launches of up to `capacity` items, and as many query tokens, of any of the layers. Throws DEVICE_OUT_OF_MEMORY. */
@@ -26,23 +32,24 @@ export class AttentionScratch {
     capacity: number,
     layers: readonly LayerGeometry[],
   ): AttentionScratch {
-    const largest = (floats: (layer: LayerGeometry) => number) =>
-      4 * capacity * Math.max(1, ...layers.map(floats));
-    const partialBytes = largest((layer) => layer.kvHeads * partialFloats(layer));
-    const partials = DeviceMemory.allocate(stream.context, partialBytes);
-    let arrivals: DeviceMemory | undefined;
-    try {
-      arrivals = DeviceMemory.allocate(
-        stream.context,
-        largest(({ kvHeads }) => kvHeads),
-      );
-      arrivals.all.fill(stream, 0);
-      return new AttentionScratch(partials, arrivals);
-    } catch (error) {
-      arrivals?.dispose();
-      partials.dispose();
-      throw error;
-    }
+    return new AttentionScratch(layers, allocate(stream, capacity, layers));
+  }
+
+  /** Makes room for more items; graphs that read the scratch need another one then. Throws DEVICE_OUT_OF_MEMORY. */
+  reserve(stream: Stream, capacity: number): void {
+    if (capacity <= this.#buffers.capacity) return;
+    const larger = allocate(stream, capacity, this.#layers);
+    // Waits for the launches that still use it.
+    this.dispose();
+    this.#buffers = larger;
+  }
+
+  get partials(): DeviceMemory {
+    return this.#buffers.partials;
+  }
+
+  get arrivals(): DeviceMemory {
+    return this.#buffers.arrivals;
   }
 
   get bytes(): number {
@@ -53,5 +60,25 @@ export class AttentionScratch {
   dispose(): void {
     this.partials.dispose();
     this.arrivals.dispose();
+  }
+}
+
+function allocate(stream: Stream, capacity: number, layers: readonly LayerGeometry[]): Buffers {
+  const largest = (floats: (layer: LayerGeometry) => number) =>
+    4 * capacity * Math.max(1, ...layers.map(floats));
+  const partialBytes = largest((layer) => layer.kvHeads * partialFloats(layer));
+  const partials = DeviceMemory.allocate(stream.context, partialBytes);
+  let arrivals: DeviceMemory | undefined;
+  try {
+    arrivals = DeviceMemory.allocate(
+      stream.context,
+      largest(({ kvHeads }) => kvHeads),
+    );
+    arrivals.all.fill(stream, 0);
+    return { capacity, partials, arrivals };
+  } catch (error) {
+    arrivals?.dispose();
+    partials.dispose();
+    throw error;
   }
 }

@@ -17,6 +17,7 @@ import type { LayerMemory } from '../memory/store-memory.js';
 import type { AttentionScratch } from './attention-scratch.js';
 import type { StepTables } from './step-tables.js';
 import { BARRIER_BYTES, DECODE_JOB, QUERY_TYPES } from './structs.js';
+import { slotsOf } from './work-list.js';
 
 const LANES = 32;
 
@@ -27,11 +28,12 @@ export interface LayerAttentionOptions {
   readonly warps: number;
   readonly plan: LayerPlan;
   readonly memory: LayerMemory;
-  readonly tables: StepTables;
-  readonly scratch: AttentionScratch;
 }
 
+/** What a launch reads and writes beside pages. */
 export interface AttentionBuffers {
+  readonly tables: StepTables;
+  readonly scratch: AttentionScratch;
   /** `[queries, queryHeads, headDim]`, dense, beginning at a multiple of 16 bytes. */
   readonly queries: DeviceRange;
   readonly queryType: TensorType;
@@ -49,26 +51,28 @@ export class LayerAttention {
   readonly #options: LayerAttentionOptions;
   readonly #launch: Launch;
   readonly #job: DataView;
+  /** Items that run at once, for the work list. */
+  readonly slots: number;
 
   /** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
   constructor(options: LayerAttentionOptions) {
-    const { module, instance, warps, plan, memory, scratch } = options;
+    const { module, instance, warps, plan, memory } = options;
     const { geometry, key, value } = plan;
     const pageBytes = (memory.key.sizeOf('packed') + memory.value.sizeOf('packed')) / key.heads;
     this.#options = options;
-    this.#launch = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]).prepare({
-      grid: [1, value.heads],
-      block: [LANES * warps],
-      sharedBytes: warps * (pageBytes + BARRIER_BYTES),
-    });
+    const kernel = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]);
+    const threads = LANES * warps;
+    const sharedBytes = warps * (pageBytes + BARRIER_BYTES);
+    this.#launch = kernel.prepare({ grid: [1, value.heads], block: [threads], sharedBytes });
+    const { multiprocessors } = kernel.context.device.properties.limits;
+    const resident = multiprocessors * kernel.blocksPerMultiprocessor(threads, sharedBytes);
+    this.slots = slotsOf(resident, geometry.kvHeads);
     this.#job = this.#launch.parameters.view(0);
     for (const tensor of ['key', 'value'] as const) {
       this.#setPointer(`${tensor}s`, memory[tensor].pointer('packed'));
       this.#setPointer(`${tensor}Windows`, memory[tensor].pointer('window'));
       this.#setPointer(`${tensor}Statistics`, memory[tensor].pointer('statistics'));
     }
-    this.#setPointer('partials', scratch.partials.pointer);
-    this.#setPointer('arrivals', scratch.arrivals.pointer);
     this.#setInteger('kvHeads', geometry.kvHeads);
     this.#setInteger('windowTokens', WINDOW_PAGE_TOKENS);
     this.#setFloat('scale', geometry.scale * Math.LOG2E);
@@ -80,9 +84,10 @@ export class LayerAttention {
    * whose tables change from replay to replay. Nothing is launched without query tokens, unless for a graph.
    */
   run(stream: Stream, buffers: AttentionBuffers, grid: 'items' | 'capacity' = 'items'): void {
-    const { plan, tables, scratch } = this.#options;
+    const { plan } = this.#options;
+    const { tables, scratch } = buffers;
     const { list, pointers } = tables;
-    const count = grid === 'items' ? list.items.length : list.options.capacity;
+    const count = grid === 'items' ? list.items.length : list.capacity;
     if (count === 0) return;
     const rows = list.queries;
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = plan.geometry;
@@ -93,6 +98,8 @@ export class LayerAttention {
     if (buffers.logSumExp !== undefined)
       checkRange('the log-sum-exp', 0, 4 * rows * queryHeads, buffers.logSumExp.bytes);
     if (list.needsInput && buffers.input === undefined) throw inputMissing();
+    this.#setPointer('partials', scratch.partials.pointer);
+    this.#setPointer('arrivals', scratch.arrivals.pointer);
     this.#setPointer('items', pointers.items);
     this.#setPointer('itemTable', pointers.itemTable);
     this.#setPointer('pageTable', pointers.pageTable);

@@ -26,11 +26,11 @@ export class StepTables {
   readonly list: WorkList;
   readonly #context: Context;
   readonly #ring: UploadRing;
-  readonly #items: DeviceMemory;
+  #items: DeviceMemory;
   #pages: DeviceMemory;
   #rests: DeviceMemory;
   /** The count and the items as they go up, in one copy. */
-  readonly #staging: Uint8Array<ArrayBuffer>;
+  #staging: Uint8Array<ArrayBuffer>;
   #uploaded = 0;
   #frozen = false;
 
@@ -81,6 +81,20 @@ export class StepTables {
     this.#frozen = true;
   }
 
+  /** Makes room for more items. Throws DEVICE_RESOURCE_STATE when the tables are frozen. */
+  reserve(capacity: number): void {
+    if (capacity <= this.list.capacity) return;
+    const bytes = COUNT_BYTES + capacity * ITEM.bytes;
+    if (this.#frozen) throw tooSmall(bytes, this.#items.bytes);
+    const larger = DeviceMemory.allocate(this.#context, bytes);
+    // Waits for the launches that still read it.
+    this.#items.dispose();
+    this.#items = larger;
+    this.#staging = new Uint8Array(bytes);
+    this.#uploaded = 0;
+    this.list.reserve(capacity);
+  }
+
   /**
    * Makes the tables those of the sequences, in order with the stream; nothing is done when they are already. Throws
    * DEVICE_RESOURCE_STATE inside a capture, and where frozen tables are too small.
@@ -113,14 +127,7 @@ export class StepTables {
   #withRoom(memory: DeviceMemory, table: WordTable): DeviceMemory {
     const needed = table.bytes.length;
     if (needed <= memory.bytes) return memory;
-    if (this.#frozen) {
-      throw new LowbitKvError('DEVICE_RESOURCE_STATE', {
-        message: 'tables of attention that a graph reads are too small for these sequences',
-        value: needed,
-        valid: `at most ${memory.bytes} bytes`,
-        next: 'Ask for more entries before the capture, or capture again.',
-      });
-    }
+    if (this.#frozen) throw tooSmall(needed, memory.bytes);
     const larger = DeviceMemory.allocate(this.#context, 2 * needed);
     // Waits for the launches that still read it.
     memory.dispose();
@@ -131,4 +138,13 @@ export class StepTables {
   dispose(): void {
     for (const memory of [this.#items, this.#pages, this.#rests]) memory.dispose();
   }
+}
+
+function tooSmall(needed: number, bytes: number): LowbitKvError {
+  return new LowbitKvError('DEVICE_RESOURCE_STATE', {
+    message: 'tables of attention that a graph reads are too small for these sequences',
+    value: needed,
+    valid: `at most ${bytes} bytes`,
+    next: 'Ask for more entries before the capture, or capture again.',
+  });
 }

@@ -19,7 +19,7 @@ import { WordTable } from './word-table.js';
 export interface WorkListOptions {
   /** Items that run at once; see `slotsOf`. */
   readonly slots: number;
-  /** Most items; query tokens are no more. */
+  /** Most items; query tokens are no more. See `reserve`. */
   readonly capacity: number;
   readonly slidingWindow: LayerGeometry['slidingWindow'];
   /** Tokens of a packed page. Default: those of pages in fragment order. */
@@ -43,14 +43,27 @@ export class WorkList {
   readonly pages = new WordTable(PAGE_ENTRY.bytes);
   readonly rests = new WordTable(REST_ENTRY.bytes);
   readonly items = new WordTable(ITEM.bytes);
-  readonly options: WorkListOptions;
+  readonly options: Omit<WorkListOptions, 'capacity'>;
+  #capacity: number;
   #version = 0;
   #queries = 0;
   #needsInput = false;
   #known: readonly AttendSequence[] = [];
+  /** What the last query token of a sequence sees, while its rows are placed. */
+  #shared: { readonly sequence: AttendSequence; readonly place: Place } | undefined;
 
-  constructor(options: WorkListOptions) {
+  constructor({ capacity, ...options }: WorkListOptions) {
     this.options = options;
+    this.#capacity = capacity;
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** From now on there may be so many items, or as many as before. */
+  reserve(capacity: number): void {
+    this.#capacity = Math.max(capacity, this.#capacity);
   }
 
   /** Another number whenever the tables are. */
@@ -74,7 +87,7 @@ export class WorkList {
    */
   update(sequences: readonly AttendSequence[]): void {
     if (this.#version > 0 && isSame(this.#known, sequences)) return;
-    const { slots, capacity, slidingWindow } = this.options;
+    const { capacity } = this;
     const rows = rowsOf(sequences);
     if (rows.length > capacity) {
       throw new LowbitKvError('OPTION_INVALID', {
@@ -88,26 +101,61 @@ export class WorkList {
     this.rests.clear();
     this.items.clear();
     this.#needsInput = false;
-    const places: Place[] = [];
-    const costs = new Int32Array(rows.length);
-    for (const [index, { sequence, position }] of rows.entries()) {
-      const firstPage = this.pages.length;
-      const firstRest = this.rests.length;
-      const ranges = visibleRanges(position, slidingWindow);
-      this.#place(sequence, ranges, true);
-      const packedRests = this.rests.length - firstRest;
-      this.#place(sequence, ranges, false);
-      const pages = this.pages.length - firstPage;
-      const rests = this.rests.length - firstRest;
-      places.push({ firstPage, pages, firstRest, rests, packedRests });
-      costs[index] = PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS);
-    }
-    const { counts, order } = balance(costs, slots, capacity);
+    this.#shared = undefined;
+    const places = rows.map((row) => this.#placeRow(row));
+    const costs = Int32Array.from(
+      places,
+      ({ pages, rests }) => PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS),
+    );
+    const { counts, order } = balance(costs, this.options.slots, capacity);
     for (const index of order)
       this.#addItems(rows[index] as Row, places[index] as Place, counts[index] as number);
     this.#known = [...sequences];
     this.#queries = rows.reduce((most, { row }) => Math.max(most, row + 1), 0);
     this.#version++;
+  }
+
+  /** Rows of a sequence come one after another. The later ones see what the first ones see, and share it. */
+  #placeRow({ sequence, position }: Row): Place {
+    const ranges = visibleRanges(position, this.options.slidingWindow);
+    if (sequence.queries > 1 && ranges.length === 1) {
+      if (this.#shared?.sequence !== sequence) {
+        const last = visibleRanges(sequence.length - 1, this.options.slidingWindow);
+        this.#shared =
+          last.length === 1 ? { sequence, place: this.#placeRanges(sequence, last) } : undefined;
+      }
+      const shared = this.#shared && this.#upTo(this.#shared.place, position);
+      if (shared !== undefined) return shared;
+    }
+    return this.#placeRanges(sequence, ranges);
+  }
+
+  /** The part of a place up to a position, or undefined where it is not one run of each table. */
+  #upTo(place: Place, position: number): Place | undefined {
+    const { firstPage, firstRest, packedRests } = place;
+    const pages = countUpTo(this.pages, firstPage, place.pages, position);
+    if (pages > 0) {
+      const { words, structWords } = this.pages;
+      const at = (firstPage + pages - 1) * structWords;
+      const end = (words[at + 2] as number) + ((words[at + 3] as number) >>> 16);
+      if (end > position + 1) return undefined;
+    }
+    const packed = countUpTo(this.rests, firstRest, packedRests, position);
+    const others = place.rests - packedRests;
+    const later = countUpTo(this.rests, firstRest + packedRests, others, position);
+    if (packed < packedRests && later > 0) return undefined;
+    return { firstPage, pages, firstRest, rests: packed + later, packedRests: packed };
+  }
+
+  #placeRanges(sequence: AttendSequence, ranges: readonly Range[]): Place {
+    const firstPage = this.pages.length;
+    const firstRest = this.rests.length;
+    this.#place(sequence, ranges, true);
+    const packedRests = this.rests.length - firstRest;
+    this.#place(sequence, ranges, false);
+    const pages = this.pages.length - firstPage;
+    const rests = this.rests.length - firstRest;
+    return { firstPage, pages, firstRest, rests, packedRests };
   }
 
   /** Runs that a tensor has on packed pages, or the others. */
@@ -148,17 +196,16 @@ export class WorkList {
     }
   }
 
-  /** Cuts the pages of a row, then its other tokens, in `count` shares of equal cost, to whole pages and runs of 16 tokens. */
+  /** Cuts the pages of a row, and its other tokens, in `count` shares: whole pages, and runs of 16 tokens for one warp each. */
   #addItems({ row, sequence }: Row, place: Place, count: number): void {
     const { firstPage, pages, firstRest, rests, packedRests } = place;
-    const pageCost = PAGE_COST * pages;
-    const cost = pageCost + Math.ceil(rests / REST_COST_TOKENS);
+    const runs = Math.ceil(rests / REST_COST_TOKENS);
     let page = 0;
     let rest = 0;
     for (let split = 0; split < count; split++) {
-      const end = Math.round(((split + 1) * cost) / count);
-      const pageEnd = Math.round(Math.min(end, pageCost) / PAGE_COST);
-      const restEnd = Math.min(rests, Math.max(0, end - pageCost) * REST_COST_TOKENS);
+      // Shares that are larger by a page are smaller by a run.
+      const pageEnd = Math.ceil(((split + 1) * pages) / count);
+      const restEnd = Math.min(rests, REST_COST_TOKENS * Math.floor(((split + 1) * runs) / count));
       const at = this.items.add();
       const { words } = this.items;
       words[at] = row;
@@ -216,6 +263,18 @@ function visibleRanges(position: number, window: LayerGeometry['slidingWindow'])
   ];
 }
 
+/** How many of `count` entries, rising in position, begin at a position or before it. */
+function countUpTo(table: WordTable, first: number, count: number, position: number): number {
+  const { words, structWords } = table;
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((words[(first + middle) * structWords + 2] as number) <= position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Row of a slot for RestEntry, its source in the highest bits. */
 function rowOf({ source, page }: Span, slot: number, pageTokens = PAGE_TOKENS): number {
   const first = REST_SOURCES[source] * REST_ROWS;
@@ -223,18 +282,31 @@ function rowOf({ source, page }: Span, slot: number, pageTokens = PAGE_TOKENS): 
   return first + page * (source === 'packed' ? pageTokens : WINDOW_PAGE_TOKENS) + slot;
 }
 
-/** Equal spans are the same objects: core makes them once a step. */
 function isSame(known: readonly AttendSequence[], given: readonly AttendSequence[]): boolean {
   if (known.length !== given.length) return false;
   for (let i = 0; i < known.length; i++) {
     const a = known[i] as AttendSequence;
     const b = given[i] as AttendSequence;
     if (a === b) continue;
-    if (a.key.spans !== b.key.spans || a.value.spans !== b.value.spans) return false;
+    if (!isSameSpans(a.key.spans, b.key.spans)) return false;
+    if (!isSameSpans(a.value.spans, b.value.spans)) return false;
     if (a.key.statistics !== b.key.statistics || a.value.statistics !== b.value.statistics)
       return false;
     if (a.length !== b.length || a.queries !== b.queries || a.firstQuery !== b.firstQuery)
       return false;
+  }
+  return true;
+}
+
+/** Within a step equal spans are the same objects. */
+function isSameSpans(known: readonly Span[], given: readonly Span[]): boolean {
+  if (known === given) return true;
+  if (known.length !== given.length) return false;
+  for (let i = 0; i < known.length; i++) {
+    const a = known[i] as Span;
+    const b = given[i] as Span;
+    if (a.source !== b.source || a.page !== b.page || a.slot !== b.slot) return false;
+    if (a.count !== b.count || a.position !== b.position) return false;
   }
   return true;
 }

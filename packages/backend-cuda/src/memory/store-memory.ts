@@ -20,9 +20,10 @@ export interface LayerMemory {
   readonly value: TensorMemory;
 }
 
-/** Of one head of a packed page. */
-function pieceBytes(tensor: TensorPlan): number {
-  return tensor.layout === null ? 0 : pageLayout(pageShapeOf(tensor as PackedTensorPlan)).bytes;
+/** Bytes of a packed page in fragment order. */
+export function fragmentPageBytes(tensor: TensorPlan): number {
+  if (tensor.layout === null) return 0;
+  return tensor.heads * pageLayout(pageShapeOf(tensor as PackedTensorPlan)).bytes;
 }
 
 export class StoreMemory {
@@ -34,21 +35,28 @@ export class StoreMemory {
   }
 
   /**
-   * Zeros, in order with the stream. When memory runs out (DEVICE_OUT_OF_MEMORY), what was allocated before is freed. Throws
-   * PLAN_REFUSED for tensors that have no layout.
+   * Zeros, in order with the stream. `packedBytes` gives those of a packed page of a tensor of a layer. When memory runs
+   * out (DEVICE_OUT_OF_MEMORY), what was allocated before is freed.
    */
-  static allocate(stream: Stream, plan: Plan, pages: StoreOptions['pages']): StoreMemory {
+  static allocate(
+    stream: Stream,
+    plan: Plan,
+    pages: StoreOptions['pages'],
+    packedBytes: (tensor: TensorPlan, layer: number) => number,
+  ): StoreMemory {
     const made: TensorMemory[] = [];
-    const allocate = (tensor: TensorPlan) => {
-      const bytes = pieceBytes(tensor);
+    const allocate = (tensor: TensorPlan, layer: number) => {
       const counts = pages[tensor.class] ?? NO_PAGES;
-      const memory = TensorMemory.allocate(stream, tensor, counts, bytes);
+      const memory = TensorMemory.allocate(stream, tensor, counts, packedBytes(tensor, layer));
       made.push(memory);
       return memory;
     };
     try {
       return new StoreMemory(
-        plan.layers.map(({ key, value }) => ({ key: allocate(key), value: allocate(value) })),
+        plan.layers.map(({ key, value }, layer) => ({
+          key: allocate(key, layer),
+          value: allocate(value, layer),
+        })),
       );
     } catch (error) {
       for (const memory of made) memory.dispose();
@@ -57,7 +65,7 @@ export class StoreMemory {
   }
 
   get allocatedBytes(): number {
-    return this.layers.reduce((sum, { key, value }) => sum + key.bytes + value.bytes, 0);
+    return this.layers.reduce((sum, { key, value }) => sum + key.pageBytes + value.pageBytes, 0);
   }
 
   of({ layer, tensor }: Pick<PageRequest, 'layer' | 'tensor'>): TensorMemory | undefined {

@@ -3,7 +3,7 @@
  *
  * | kind | page |
  * | --- | --- |
- * | packed | [head][bytes of a piece]: codes and parameters of a head, as kernels/layout.cuh lays them out |
+ * | packed | [head][bytes of a piece]: codes and parameters of a head, as kernels/layout.cuh lays them out; or a canonical block |
  * | window | [head][slot][channel] f16 |
  * | statistics | as the planner says: [transform][head][channel] f16 |
  */
@@ -14,7 +14,7 @@ import {
   type TensorPlan,
   WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
-import { PAGE_TOKENS, REST_ROWS } from '../attend/structs.js';
+import { REST_ROWS } from '../attend/structs.js';
 import { DeviceMemory, type DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 
@@ -45,16 +45,17 @@ export class TensorMemory {
   }
 
   /**
-   * All zeros, in order with the stream. `pieceBytes`: of one head of a packed page; 0 where the tensor stays f16. Throws DEVICE_OUT_OF_MEMORY, and OPTION_INVALID for more pages than kernels can name.
+   * All zeros, in order with the stream. `packedBytes`: of a packed page; 0 where the tensor stays f16. Throws
+   * DEVICE_OUT_OF_MEMORY, and OPTION_INVALID for more pages than kernels can name.
    */
   static allocate(
     stream: Stream,
     plan: TensorPlan,
     counts: PageCounts,
-    pieceBytes: number,
+    packedBytes: number,
   ): TensorMemory {
     checkCounts(counts, plan);
-    const sizes = pageSizes(plan, pieceBytes);
+    const sizes = pageSizes(plan, packedBytes);
     let end = 0;
     const section = (kind: PageKind): Section => {
       const first = Math.ceil(end / SECTION_ALIGNMENT) * SECTION_ALIGNMENT;
@@ -80,6 +81,14 @@ export class TensorMemory {
   /** Bytes of the allocation. */
   get bytes(): number {
     return this.#memory?.bytes ?? 0;
+  }
+
+  /** Of all pages, without what aligns them. */
+  get pageBytes(): number {
+    return KINDS.reduce((sum, kind) => {
+      const { pageBytes, pages } = this.#sections[kind];
+      return sum + pageBytes * pages;
+    }, 0);
   }
 
   sizeOf(kind: PageKind): number {
@@ -113,9 +122,9 @@ export class TensorMemory {
   }
 }
 
-function pageSizes(plan: TensorPlan, pieceBytes: number): Record<PageKind, number> {
+function pageSizes(plan: TensorPlan, packedBytes: number): Record<PageKind, number> {
   return {
-    packed: plan.heads * pieceBytes,
+    packed: packedBytes,
     window: plan.windowPageBytes,
     statistics: plan.statisticsPageBytes,
   };
@@ -123,7 +132,7 @@ function pageSizes(plan: TensorPlan, pieceBytes: number): Record<PageKind, numbe
 
 function checkCounts(counts: PageCounts, plan: TensorPlan): void {
   const limits: Record<PageKind, number> = {
-    packed: REST_ROWS / PAGE_TOKENS,
+    packed: Math.floor(REST_ROWS / (plan.layout?.blockTokens ?? 1)),
     window: REST_ROWS / WINDOW_PAGE_TOKENS,
     statistics: 2 ** 31 - 1,
   };

@@ -23,7 +23,7 @@ import { chooseInstance } from '../../../src/choose-instance.js';
 import { DeviceMemory } from '../../../src/driver/device-memory.js';
 import { UploadRing } from '../../../src/driver/upload-ring.js';
 import { INSTANCES } from '../../../src/instances.js';
-import { StoreMemory } from '../../../src/memory/store-memory.js';
+import { fragmentPageBytes, StoreMemory } from '../../../src/memory/store-memory.js';
 import { pageMover } from '../../../src/pages/page-layout.js';
 import type { Opened } from '../open-fake.js';
 import { type Draw, drawsOf, visibleTokens } from './random-views.js';
@@ -116,7 +116,7 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
     return Uint16Array.from({ length: count }, (_, i) => base[(first + i) % base.length]!);
   };
 
-  const memory = StoreMemory.allocate(stream, plan, [PAGES, PAGES]);
+  const memory = StoreMemory.allocate(stream, plan, [PAGES, PAGES], fragmentPageBytes);
   // Zeros come in stream order; uploads do not wait for them.
   stream.synchronize();
   const pages = { key: poolOf('key'), value: poolOf('value') };
@@ -142,14 +142,6 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
   };
   const queries = halves(options.queries * QUERY_HEADS * HEAD_DIM);
   const floats = (count: number) => DeviceMemory.allocate(context, Math.max(4, 4 * count)).all;
-  const buffers: Required<AttentionBuffers> = {
-    queries: device(queries),
-    queryType: 'f16',
-    output: floats(options.queries * QUERY_HEADS * HEAD_DIM),
-    logSumExp: floats(options.queries * QUERY_HEADS),
-    input: { key: device(input.key), value: device(input.value) },
-  };
-
   const ring = new UploadRing(context);
   const { capacity, pageEntries, restEntries, slidingWindow = null } = options;
   const tables = new StepTables(context, ring, {
@@ -166,9 +158,17 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
     warps: INSTANCE.warps,
     plan: layer,
     memory: memory.layers[0]!,
+  });
+
+  const buffers: Required<AttentionBuffers> = {
     tables,
     scratch,
-  });
+    queries: device(queries),
+    queryType: 'f16',
+    output: floats(options.queries * QUERY_HEADS * HEAD_DIM),
+    logSumExp: floats(options.queries * QUERY_HEADS),
+    input: { key: device(input.key), value: device(input.value) },
+  };
 
   /** Row of a head by its place in words: `packed 3 17`. */
   const rowAt = (tensor: 'key' | 'value', place: string, head: number) => {

@@ -7,6 +7,7 @@ import {
   ITEM,
   PAGE_ENTRY,
   PAGE_TOKENS,
+  QUERY_TYPES,
   REST_ENTRY,
 } from '../../../src/attend/structs.js';
 import type { KernelInstance } from '../../../src/instances.js';
@@ -45,6 +46,8 @@ interface Seen {
 class Job {
   readonly items: number;
   readonly #memory: DeviceAccess;
+  /** Decoded before. */
+  readonly #rows = new Map<string, Float32Array>();
   readonly #view: DataView;
   readonly #headDim: number;
   readonly #group: number;
@@ -67,7 +70,7 @@ class Job {
     return this.#view.getBigUint64(DECODE_JOB.fields[field], true);
   }
 
-  #integer(field: 'kvHeads' | 'windowTokens'): number {
+  #integer(field: 'kvHeads' | 'windowTokens' | 'queryType'): number {
     return this.#view.getInt32(DECODE_JOB.fields[field], true);
   }
 
@@ -85,8 +88,26 @@ class Job {
     return decodeF16(this.#memory.at(Uint16Array, pointer, this.#headDim));
   }
 
+  #query(row: number): Float32Array {
+    const base = this.#pointer('queries');
+    const type = QUERY_TYPES[this.#integer('queryType')]!;
+    if (type === 'f16') return this.#halves(base, row);
+    const first = row * this.#headDim;
+    if (type === 'f32')
+      return this.#memory.at(Float32Array, base + BigInt(4 * first), this.#headDim);
+    const bits = this.#memory.at(Uint16Array, base + BigInt(2 * first), this.#headDim);
+    return new Float32Array(Uint32Array.from(bits, (half) => half << 16).buffer);
+  }
+
   /** A row of one head, by its source. */
   #row(tensor: 'key' | 'value', source: number, row: number, head: number): Float32Array {
+    const name = `${tensor} ${source} ${row} ${head}`;
+    const values = this.#rows.get(name) ?? this.#decodedRow(tensor, source, row, head);
+    this.#rows.set(name, values);
+    return values;
+  }
+
+  #decodedRow(tensor: 'key' | 'value', source: number, row: number, head: number): Float32Array {
     const heads = this.#integer('kvHeads');
     if (source === 2) return this.#halves(this.#pointer(`${tensor}Input`), row * heads + head);
     if (source === 1) {
@@ -131,7 +152,7 @@ class Job {
     const heads = this.#integer('kvHeads');
     const row = sequence * heads + head;
     const seen = Array.from({ length: this.#group }, (_, query) =>
-      this.#meet(item, head, this.#halves(this.#pointer('queries'), row * this.#group + query)),
+      this.#meet(item, head, this.#query(row * this.#group + query)),
     );
     if (splits === 1) {
       this.#write(row, seen);
@@ -157,18 +178,24 @@ class Job {
   }
 
   #meet(item: Uint32Array, head: number, query: Float32Array): Seen {
-    const parts: Seen[] = [];
+    const parts: { readonly value: Float32Array; readonly logit: number }[] = [];
     const [scale, cap] = [this.#float('scale'), this.#float('softCap')];
     for (const [key, value] of this.#tokens(item, head)) {
       let logit = 0;
       for (let i = 0; i < key.length; i++) logit += key[i]! * query[i]!;
       logit *= scale;
       if (cap > 0) logit = cap * Math.tanh(logit / cap);
-      parts.push({ output: Float64Array.from(value), largest: logit, sum: 1 });
+      parts.push({ value, logit });
     }
-    return parts.length === 0
-      ? { output: new Float64Array(this.#headDim), largest: Number.NEGATIVE_INFINITY, sum: 0 }
-      : joined(parts);
+    const output = new Float64Array(this.#headDim);
+    let [largest, sum] = [Number.NEGATIVE_INFINITY, 0];
+    for (const { logit } of parts) largest = Math.max(largest, logit);
+    for (const { value, logit } of parts) {
+      const weight = 2 ** (logit - largest);
+      sum += weight;
+      for (let i = 0; i < value.length; i++) output[i]! += weight * value[i]!;
+    }
+    return { output, largest, sum };
   }
 
   #leave(partial: Float32Array, seen: readonly Seen[]): void {

@@ -18,6 +18,8 @@ export interface FakeOptions {
   /** As cuDriverGetVersion gives it. */
   readonly version?: number;
   readonly kernels?: readonly FakeKernel[];
+  /** Where a buffer is in the host's memory: device memory gets such addresses, for kernels of native code. */
+  readonly addressOf?: (buffer: ArrayBuffer) => bigint;
 }
 
 type Rest = Omit<
@@ -39,8 +41,8 @@ export class FakeCuda {
   readonly #faults = new Map<string, number>();
   #callsInOrder: CudaFunctionName[] = [];
 
-  constructor({ devices = [{}], version = 13_000, kernels = [] }: FakeOptions = {}) {
-    this.#state = new FakeState(devices);
+  constructor({ devices = [{}], version = 13_000, kernels = [], addressOf }: FakeOptions = {}) {
+    this.#state = new FakeState(devices, addressOf);
     const functions = this.#functions(version, kernels);
     const { memory } = this.#state;
     const driver = {

@@ -46,7 +46,7 @@ export function memoryCalls(
     const block = memory.blockOf(address);
     const known = block?.kind === kind && block.address === address && !block.freed;
     if (!known || block.device !== context.device) return RESULT.INVALID_VALUE;
-    block.freed = true;
+    memory.free(block);
     return RESULT.SUCCESS;
   };
   const isDevice = (address: bigint, bytes: number) =>

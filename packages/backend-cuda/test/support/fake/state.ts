@@ -39,7 +39,7 @@ type Kind = keyof Kinds;
 const DEFAULT_STREAMS = [0n, 1n, 2n];
 
 export class FakeState {
-  readonly memory = new FakeMemory();
+  readonly memory: FakeMemory;
   readonly streams = new FakeStreams();
   readonly devices: readonly FakeDevice[];
   readonly contexts: FakeContext[] = [];
@@ -48,7 +48,8 @@ export class FakeState {
   readonly #handles = new Map<bigint, Owned<unknown>>();
   #next = 0x1000n;
 
-  constructor(devices: readonly FakeDevice[]) {
+  constructor(devices: readonly FakeDevice[], addressOf?: (buffer: ArrayBuffer) => bigint) {
+    this.memory = new FakeMemory(addressOf);
     this.devices = devices;
   }
 

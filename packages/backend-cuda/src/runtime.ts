@@ -1,0 +1,111 @@
+/**
+ * A card in use: its context, a stream, the kernel images that it takes, and what caches share.
+ */
+import { LowbitKvError } from '@lowbit-kv/core';
+import { Context } from './driver/context.js';
+import { type CudaOptions, openCuda } from './driver/cuda.js';
+import { requireImage } from './driver/kernel-images.js';
+import { Module } from './driver/module.js';
+import { Stream } from './driver/stream.js';
+import { UploadRing } from './driver/upload-ring.js';
+import type { ImageManifest, Part } from './images.js';
+import { kernelManifest, partBytes } from './images.js';
+import { BufferPool } from './store/buffer-pool.js';
+import { Moves } from './store/moves.js';
+
+/** Where kernels come from. */
+export interface KernelSource {
+  readonly images: () => readonly ImageManifest[];
+  readonly bytes: (image: ImageManifest, part: Part) => Uint8Array;
+}
+
+export interface RuntimeOptions extends CudaOptions {
+  /** Number of the device; default 0. Not with `context: 'current'`, which has its own. */
+  readonly device?: number;
+  /**
+   * `primary` (default): the context of the device that the CUDA runtime uses, and with it most libraries. `current`: the one
+   * that is current in this thread.
+   */
+  readonly context?: 'primary' | 'current';
+  /** CUstream of the caller in that context; everything runs in it. Default: a stream of its own. */
+  readonly stream?: bigint;
+  /** Instead of the images of this package. */
+  readonly kernels?: KernelSource;
+}
+
+const PACKAGE_KERNELS: KernelSource = {
+  images: () => kernelManifest().images,
+  bytes: (image, part) => partBytes(image.parts[part]),
+};
+
+export class Runtime {
+  readonly context: Context;
+  readonly stream: Stream;
+  readonly image: ImageManifest;
+  readonly ring: UploadRing;
+  readonly pool: BufferPool;
+  readonly #kernels: KernelSource;
+  readonly #modules = new Map<Part, Module>();
+  #moves: Moves | undefined;
+
+  private constructor(
+    context: Context,
+    stream: Stream,
+    image: ImageManifest,
+    kernels: KernelSource,
+  ) {
+    this.context = context;
+    this.stream = stream;
+    this.image = image;
+    this.ring = new UploadRing(context);
+    this.pool = new BufferPool(context);
+    this.#kernels = kernels;
+  }
+
+  /** Throws BACKEND_UNAVAILABLE: no driver, no card, no kernels for it. */
+  static async open(options: RuntimeOptions = {}): Promise<Runtime> {
+    const { device = 0, context: which = 'primary', kernels = PACKAGE_KERNELS } = options;
+    if (which !== 'primary' && which !== 'current') {
+      throw new LowbitKvError('OPTION_INVALID', {
+        message: 'no such context',
+        value: which,
+        valid: ['primary', 'current'],
+        next: 'Leave `context` out for the context that most libraries use.',
+      });
+    }
+    const cuda = await openCuda(options);
+    const images = kernels.images();
+    const context =
+      which === 'primary' ? Context.primary(cuda.device(device)) : Context.current(cuda);
+    try {
+      const image = requireImage(images, context.device) as ImageManifest;
+      const stream =
+        options.stream === undefined ? Stream.create(context) : Stream.of(context, options.stream);
+      return new Runtime(context, stream, image, kernels);
+    } catch (error) {
+      context.dispose();
+      throw error;
+    }
+  }
+
+  /** A part of the image, loaded when it is first asked for. Throws KERNEL_IMAGE_INVALID. */
+  module(part: Part): Module {
+    let module = this.#modules.get(part);
+    if (module === undefined) {
+      module = Module.load(this.context, this.#kernels.bytes(this.image, part));
+      this.#modules.set(part, module);
+    }
+    return module;
+  }
+
+  get moves(): Moves {
+    this.#moves ??= new Moves(this.module('move'));
+    return this.#moves;
+  }
+
+  /** Frees everything that was made in the context. */
+  dispose(): void {
+    this.ring.dispose();
+    this.context.dispose();
+  }
+}

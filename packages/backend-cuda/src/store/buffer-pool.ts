@@ -1,0 +1,69 @@
+/**
+ * Device memory that is used again and again, in the order of one stream: what is given back may still be read by work
+ * that was enqueued before.
+ */
+import type { Context } from '../driver/context.js';
+import { DeviceMemory } from '../driver/device-memory.js';
+
+const SMALLEST = 256;
+
+export class BufferPool {
+  readonly #context: Context;
+  /** By size, a power of two or one and a half of one. */
+  readonly #free = new Map<number, DeviceMemory[]>();
+  #bytes = 0;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** Held, in use or not. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** At least so many bytes. Throws DEVICE_OUT_OF_MEMORY, after what is free was given up. */
+  take(bytes: number): DeviceMemory {
+    const size = sizeFor(bytes);
+    const found = this.#free.get(size)?.pop();
+    if (found !== undefined) return found;
+    let memory: DeviceMemory;
+    try {
+      memory = DeviceMemory.allocate(this.#context, size);
+    } catch (error) {
+      if (!this.#shrink()) throw error;
+      memory = DeviceMemory.allocate(this.#context, size);
+    }
+    this.#bytes += size;
+    return memory;
+  }
+
+  give(memory: DeviceMemory): void {
+    if (memory.disposed) return;
+    const list = this.#free.get(memory.bytes) ?? [];
+    this.#free.set(memory.bytes, list);
+    list.push(memory);
+  }
+
+  /** Frees what nobody uses; false when there was nothing. */
+  #shrink(): boolean {
+    const all = [...this.#free.values()].flat();
+    this.#free.clear();
+    for (const memory of all) {
+      this.#bytes -= memory.bytes;
+      memory.dispose();
+    }
+    return all.length > 0;
+  }
+
+  /** What is still out is freed with the context. */
+  dispose(): void {
+    this.#shrink();
+  }
+}
+
+function sizeFor(bytes: number): number {
+  let size = SMALLEST;
+  while (size < bytes) size *= 2;
+  return size > SMALLEST && 0.75 * size >= bytes ? 0.75 * size : size;
+}

@@ -1,0 +1,132 @@
+/**
+ * Kernels of kernels/move.cuh: tensors of a caller become dense ones, rows of those go to window pages.
+ */
+import { type Tensor, type TensorType, type TensorWork, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import { QUERY_TYPES } from '../attend/structs.js';
+import { elementsIn, placeOf } from '../cuda-tensor.js';
+import type { Launch } from '../driver/launch.js';
+import type { Module } from '../driver/module.js';
+import type { Stream } from '../driver/stream.js';
+
+/** Structs of kernels/move.cuh. */
+export const IMPORT_JOB = {
+  bytes: 80,
+  fields: {
+    source: 0,
+    target: 8,
+    flag: 16,
+    elements: 24,
+    batchStride: 32,
+    tokenStride: 40,
+    headStride: 48,
+    tokensPerBatch: 56,
+    heads: 60,
+    headDim: 64,
+    sourceType: 68,
+    targetType: 72,
+    unused: 76,
+  },
+} as const;
+export const WRITE_JOB = {
+  bytes: 40,
+  fields: {
+    table: 0,
+    input: 8,
+    windows: 16,
+    entries: 24,
+    heads: 28,
+    headDim: 32,
+    windowTokens: 36,
+  },
+} as const;
+export const WRITE_WORDS = 4;
+const THREADS = 128;
+const BLOCKS = 1024;
+/** Entries of a launch: a dimension of the grid. */
+const MOST_HEADS = 65_535;
+
+/** Rows of one tensor that a step writes to window pages. */
+export interface Writes {
+  /** CUdeviceptr of the entries. */
+  readonly table: bigint;
+  readonly entries: number;
+  readonly input: bigint;
+  readonly windows: bigint;
+  readonly heads: number;
+  readonly headDim: number;
+}
+
+export class Moves {
+  readonly #import: Launch;
+  readonly #write: Launch;
+
+  /** `module`: the part `move` of an image. */
+  constructor(module: Module) {
+    const block = { grid: [1], block: [THREADS] } as const;
+    this.#import = module.kernel('import_tensor', [{ bytes: IMPORT_JOB.bytes }]).prepare(block);
+    this.#write = module
+      .kernel('write_rows', [{ bytes: WRITE_JOB.bytes }, { bytes: WRITE_JOB.bytes }])
+      .prepare(block);
+  }
+
+  /** A tensor in device memory to a dense one; `target` 0n only looks at the values. `flag`: address of a word, or 0n. */
+  import(
+    stream: Stream,
+    tensor: Tensor,
+    target: bigint,
+    targetType: TensorType,
+    flag: bigint,
+  ): void {
+    const place = placeOf(tensor);
+    const elements = elementsIn(tensor.shape);
+    if (elements === 0) return;
+    const [, heads = 1, headDim = 1] = tensor.shape;
+    const { fields } = IMPORT_JOB;
+    const job = this.#import.parameters.view(0);
+    const set64 = (offset: number, value: bigint | number) =>
+      job.setBigUint64(offset, BigInt(value), true);
+    const set32 = (offset: number, value: number) => job.setUint32(offset, value, true);
+    set64(fields.source, place.range.pointer);
+    set64(fields.target, target);
+    set64(fields.flag, flag);
+    set64(fields.elements, elements);
+    set64(fields.batchStride, place.batchStride);
+    set64(fields.tokenStride, place.tokenStride);
+    set64(fields.headStride, place.headStride);
+    set32(fields.tokensPerBatch, Math.max(1, place.tokensPerBatch));
+    set32(fields.heads, heads);
+    set32(fields.headDim, headDim);
+    set32(fields.sourceType, QUERY_TYPES.indexOf(place.type));
+    set32(fields.targetType, QUERY_TYPES.indexOf(targetType === 'f32' ? 'f32' : 'f16'));
+    const runs = elements / (headDim % 8 === 0 ? 8 : 1);
+    this.#import.setGrid(Math.min(BLOCKS, Math.ceil(runs / THREADS)));
+    this.#import.run(stream);
+  }
+
+  /** Both tensors of a layer in one launch; nothing where there are no rows. */
+  write(stream: Stream, key: Writes, value: Writes): void {
+    const entries = Math.max(key.entries, value.entries);
+    if (entries === 0) return;
+    for (const [index, writes] of [key, value].entries()) {
+      const job = this.#write.parameters.view(index);
+      const { fields } = WRITE_JOB;
+      job.setBigUint64(fields.table, writes.table, true);
+      job.setBigUint64(fields.input, writes.input, true);
+      job.setBigUint64(fields.windows, writes.windows, true);
+      job.setUint32(fields.entries, writes.entries, true);
+      job.setUint32(fields.heads, writes.heads, true);
+      job.setUint32(fields.headDim, writes.headDim, true);
+      job.setUint32(fields.windowTokens, WINDOW_PAGE_TOKENS, true);
+    }
+    this.#write.setGrid(entries, Math.min(MOST_HEADS, Math.max(key.heads, value.heads)), 2);
+    this.#write.run(stream);
+  }
+}
+
+/** Words of the entries of window writes. */
+export function writeWords(writes: TensorWork['writes']): Uint32Array {
+  const words = new Uint32Array(writes.length * WRITE_WORDS);
+  for (const [i, { row, page, slot, count }] of writes.entries())
+    words.set([row, page, slot, count], i * WRITE_WORDS);
+  return words;
+}

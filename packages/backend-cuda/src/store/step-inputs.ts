@@ -1,0 +1,161 @@
+/**
+ * Keys and values of steps until they end, f16 and dense, and queries of a job.
+ */
+import {
+  type AppendJob,
+  type HostTensor,
+  isHostTensor,
+  LowbitKvError,
+  type Tensor,
+  type TensorType,
+} from '@lowbit-kv/core';
+import { bytesOf, elementsIn, placeOf } from '../cuda-tensor.js';
+import type { DeviceMemory, DeviceRange } from '../driver/device-memory.js';
+import type { Stream } from '../driver/stream.js';
+import type { UploadRing } from '../driver/upload-ring.js';
+import type { BufferPool } from './buffer-pool.js';
+import type { Moves } from './moves.js';
+import type { StepFlags } from './step-flags.js';
+
+/** Kernels read 16 bytes at a time. */
+const ALIGNMENT = 16n;
+/** Elements that a fault can name. */
+const MOST_ELEMENTS = 2 ** 32 - 1;
+
+/** f16 `[rows, kvHeads, headDim]`, dense. */
+export interface StepInput {
+  readonly key: DeviceRange;
+  readonly value: DeviceRange;
+}
+
+/** Dense queries, beginning at a multiple of 16 bytes; `done` once the job is enqueued. */
+export interface QueryInput {
+  readonly range: DeviceRange;
+  readonly type: TensorType;
+  readonly done: () => void;
+}
+
+export interface StepInputsOptions {
+  readonly stream: Stream;
+  readonly ring: UploadRing;
+  readonly pool: BufferPool;
+  readonly moves: Moves;
+  readonly flags: StepFlags;
+  readonly nonFinite: 'error' | 'mask';
+}
+
+export class StepInputs {
+  readonly #options: StepInputsOptions;
+  readonly #used = new Map<number, DeviceMemory[]>();
+  readonly #inputs = new Map<number, Map<number, StepInput>>();
+
+  constructor(options: StepInputsOptions) {
+    this.#options = options;
+  }
+
+  /** Keys and values of a job. Host tensors are copied now; device tensors are read where they are, if they are dense f16. */
+  put(job: AppendJob, layer: number): StepInput {
+    const take = (name: 'key' | 'value') => this.#take(job, layer, name);
+    const input = { key: take('key'), value: take('value') };
+    const inputs = this.#inputs.get(job.step) ?? new Map<number, StepInput>();
+    this.#inputs.set(job.step, inputs.set(job.layer, input));
+    return input;
+  }
+
+  /** What was put for a layer of a step. */
+  get(step: number | null, layer: number): StepInput | undefined {
+    return step === null ? undefined : this.#inputs.get(step)?.get(layer);
+  }
+
+  queries(query: Tensor): QueryInput {
+    const { stream, ring, pool, moves } = this.#options;
+    if (!isHostTensor(query)) {
+      const { range, type, dense } = placeOf(query);
+      if (dense && range.pointer % ALIGNMENT === 0n) return { range, type, done: () => undefined };
+    }
+    const type = isHostTensor(query) ? query.type : 'f32';
+    const memory = pool.take(Math.max(4, elementsIn(query.shape) * bytesOf(type)));
+    if (isHostTensor(query)) ring.upload(stream, memory.all, hostBytes(query));
+    else moves.import(stream, query, memory.pointer, 'f32', 0n);
+    return { range: memory.all, type, done: () => pool.give(memory) };
+  }
+
+  /** The step is over. */
+  release(step: number): void {
+    for (const memory of this.#used.get(step) ?? []) this.#options.pool.give(memory);
+    this.#used.delete(step);
+    this.#inputs.delete(step);
+  }
+
+  #take(job: AppendJob, layer: number, name: 'key' | 'value'): DeviceRange {
+    const { stream, ring, moves, flags, nonFinite } = this.#options;
+    const tensor = job[name];
+    const elements = elementsIn(tensor.shape);
+    if (isHostTensor(tensor)) {
+      const { all } = this.#memory(job.step, 2 * elements);
+      ring.upload(stream, all, hostBytes(tensor));
+      return all;
+    }
+    if (nonFinite === 'error' && elements > MOST_ELEMENTS) throw tooLarge(elements);
+    const { range, type, dense } = placeOf(tensor);
+    const isReady = dense && type === 'f16' && range.pointer % ALIGNMENT === 0n;
+    const target = isReady ? range : this.#memory(job.step, 2 * elements).all;
+    const flag =
+      nonFinite === 'error' && elements > 0
+        ? flags.register(job.step, (element) => notFinite(job, layer, name, element))
+        : 0n;
+    if (!isReady || flag !== 0n)
+      moves.import(stream, tensor, isReady ? 0n : target.pointer, 'f16', flag);
+    return target;
+  }
+
+  #memory(step: number, bytes: number): DeviceMemory {
+    const memory = this.#options.pool.take(Math.max(4, bytes));
+    const used = this.#used.get(step) ?? [];
+    this.#used.set(step, used);
+    used.push(memory);
+    return memory;
+  }
+}
+
+function hostBytes({ data }: HostTensor): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+function tooLarge(elements: number): LowbitKvError {
+  return new LowbitKvError('TENSOR_INVALID', {
+    message: 'a tensor has more elements than one append checks',
+    value: elements,
+    valid: `at most ${MOST_ELEMENTS}`,
+    next: 'Append the tokens in several steps.',
+  });
+}
+
+function notFinite(
+  { rows, ...job }: AppendJob,
+  layer: number,
+  tensor: 'key' | 'value',
+  element: number,
+): LowbitKvError {
+  const [, heads = 1, dim = 1] = job[tensor].shape;
+  let row = Math.floor(element / (heads * dim));
+  const run = rows.find(({ count }) => {
+    if (row < count) return true;
+    row -= count;
+    return false;
+  });
+  return new LowbitKvError('NON_FINITE', {
+    message: 'a value is not finite in f16',
+    value: `element ${element}`,
+    valid: 'finite numbers up to 65504 in magnitude',
+    next: "Look for an overflow upstream; nonFinite: 'mask' stores the rest and leaves this value undefined.",
+    where: {
+      tensor,
+      layer,
+      sequence: run?.sequence ?? 0,
+      head: Math.floor(element / dim) % heads,
+      token: (run?.position ?? 0) + row,
+      channel: element % dim,
+    },
+  });
+}

@@ -1,0 +1,88 @@
+// The backend through the public API on the fake driver, against the reference: every byte and every output.
+import { createPlan, type Geometry, type Plan } from '@lowbit-kv/core';
+import { createTwin, type Pair, type Twin } from '@lowbit-kv/core/contract';
+import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PACK_INSTANCES } from '../src/instances.js';
+import { packTile } from '../src/pages/pack-tile.js';
+import { type FakeBackend, fakeBackend } from './support/fake-backend.js';
+import { buildHostKernels, type HostKernels } from './support/host/host-kernels.js';
+import { compiler } from './support/pack/host-program.js';
+
+const GEOMETRY: Geometry = {
+  layers: 2,
+  queryHeads: 4,
+  kvHeads: 2,
+  keyHeadDim: 128,
+  valueHeadDim: 128,
+};
+
+function planOf(bits: 2 | 4, groupSize: 32 | 64 | 128, change: Partial<Geometry> = {}): Plan {
+  const scheme = inlineScheme({
+    key: asymmetric(bits, 'tokens', groupSize, { recent: 0, flush: 128 }),
+    value: asymmetric(bits, 'channels', groupSize, { recent: 40, flush: 1 }),
+    packing: 'after-attention',
+  });
+  return createPlan(scheme, { ...GEOMETRY, ...change }, { blockTokens: 128 });
+}
+
+const PLANS: readonly [string, Plan][] = [
+  ['4 bits, groups of 32', planOf(4, 32)],
+  ['2 bits, groups of 128', planOf(2, 128)],
+  [
+    'soft cap and sliding window',
+    planOf(4, 64, { softCap: 3, slidingWindow: { size: 150, sinks: 2 } }),
+  ],
+];
+
+describe.skipIf(compiler === undefined)('the backend on the fake driver', () => {
+  let host: HostKernels;
+
+  beforeAll(() => {
+    host = buildHostKernels();
+  }, 120_000);
+
+  afterAll(() => host.remove());
+
+  async function withTwin(plan: Plan, body: (twin: Twin, fake: FakeBackend) => Promise<void>) {
+    const opened = fakeBackend(host);
+    const twin = await createTwin(plan, opened.backend, { tokens: 1024 });
+    await body(twin, opened);
+    twin.dispose();
+    opened.backend.dispose();
+    expect(opened.fake.leaks()).toEqual([]);
+  }
+
+  it.each(PLANS)('%s', async (_, plan) => {
+    await withTwin(plan, async (twin) => {
+      const [a, b] = [twin.createPair(), twin.createPair()] as [Pair, Pair];
+      await twin.attend([a, b], [1, 1]);
+      await twin.step([
+        { pair: a, tokens: 201 },
+        { pair: b, tokens: 7 },
+      ]);
+      await twin.step([
+        { pair: a, tokens: 1 },
+        { pair: b, tokens: 60 },
+      ]);
+      const fork = twin.fork(a);
+      await twin.step([
+        { pair: a, tokens: 60 },
+        { pair: fork, tokens: 2 },
+      ]);
+      await twin.step([{ pair: a, tokens: 1 }]);
+      let blocks = 0;
+      for (const pair of [a, b, fork]) blocks += await twin.compareBlocks(pair);
+      expect(blocks).toBeGreaterThan(0);
+      const restored = await twin.crossed(fork);
+      await twin.step([{ pair: restored, tokens: 3 }]);
+    });
+  });
+
+  it('packing kernels take the shared memory and threads that launches give', () => {
+    for (const { name, shape, headDim } of PACK_INSTANCES) {
+      const { sharedBytes, threads } = packTile({ headDim, ...shape });
+      expect([name, ...host.shapeOf(name)]).toEqual([name, sharedBytes, threads]);
+    }
+  });
+});

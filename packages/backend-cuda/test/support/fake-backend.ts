@@ -1,0 +1,48 @@
+/**
+ * The backend over the fake driver: packing and moving run the kernels' own text on the host, attention computes in float64.
+ */
+import koffi from 'koffi';
+import { type CudaBackend, cudaBackend } from '../../src/cuda-backend.js';
+import type { ImageManifest } from '../../src/images.js';
+import { INSTANCES } from '../../src/instances.js';
+import { fakeAttention } from './attend/fake-attention.js';
+import { FakeCuda } from './fake/fake-driver.js';
+import { FAKE_FATBIN } from './fake/images.js';
+import type { HostKernels } from './host/host-kernels.js';
+
+const ATTENTION = INSTANCES.map((instance) => fakeAttention(instance));
+
+const PART = { file: '', sha256: '', kernels: {} };
+
+const IMAGE: ImageManifest = {
+  name: 'fake',
+  kind: 'machineCode',
+  capability: { major: 9, minor: 0 },
+  minimumVersion: 12_000,
+  parts: {
+    attend: {
+      ...PART,
+      kernels: Object.fromEntries(
+        INSTANCES.map(({ name, warps }) => [name, { warps, registers: 168, spilledBytes: 0 }]),
+      ),
+    },
+    pack: PART,
+    move: PART,
+    general: PART,
+  },
+};
+
+export interface FakeBackend {
+  readonly fake: FakeCuda;
+  readonly backend: CudaBackend;
+}
+
+export function fakeBackend(host: HostKernels): FakeBackend {
+  const fake = new FakeCuda({
+    devices: [{ memoryBytes: 2 ** 34 }],
+    kernels: [...host.kernels, ...ATTENTION],
+    addressOf: (buffer) => BigInt(koffi.address(buffer)),
+  });
+  const kernels = { images: () => [IMAGE], bytes: () => FAKE_FATBIN };
+  return { fake, backend: cudaBackend({ driver: fake.driver, kernels }) };
+}
