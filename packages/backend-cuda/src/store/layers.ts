@@ -2,7 +2,7 @@
  * The layers of a cache on a card: their pages, and the kernels that work on them.
  */
 import { type LayerPlan, LowbitKvError, type Plan, type StoreOptions } from '@lowbit-kv/core';
-import { LayerAttention } from '../attend/layer-attention.js';
+import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { chooseInstance } from '../choose-instance.js';
 import { type KernelInstance, packInstanceOf } from '../instances.js';
@@ -22,7 +22,7 @@ export interface Layer {
   readonly plan: LayerPlan;
   readonly key: LayerTensor;
   readonly value: LayerTensor;
-  readonly attention: LayerAttention;
+  readonly attention: AttentionLaunch;
   /** Of packed pages. */
   readonly pageTokens: { readonly key: number; readonly value: number };
 }
