@@ -1,0 +1,19 @@
+/**
+ * The general packing kernels for the fake driver.
+ */
+import { GENERAL_JOB, GENERAL_PACK_KERNELS } from '../../../src/general/structs.js';
+import { type CompiledKernels, compileKernels } from './compile-kernels.js';
+
+const CAREFUL = ['-O1', '-Wall', '-Wextra', '-Werror'];
+
+/** `headers`: the folder of the kernels. */
+export function buildGeneralKernels(
+  headers?: string,
+  flags: readonly string[] = CAREFUL,
+): CompiledKernels {
+  const parameters = GENERAL_PACK_KERNELS.map((name) => [name, [{ bytes: GENERAL_JOB.bytes }]]);
+  return compileKernels('general.cpp', Object.fromEntries(parameters), {
+    flags,
+    ...(headers === undefined ? {} : { headers }),
+  });
+}
