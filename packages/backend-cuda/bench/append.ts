@@ -20,7 +20,10 @@ const { context, stream } = await backend.open();
 console.log(`${context.device.properties.name}; microseconds of the card a layer, median`);
 
 const memory = DeviceMemory.allocate(context, 2 * PROMPT * HEADS * DIM);
-const halves = Uint16Array.from({ length: PROMPT * HEADS * DIM }, (_, i) => 0x3000 + ((i * 2654435761) >>> 21));
+const halves = Uint16Array.from(
+  { length: PROMPT * HEADS * DIM },
+  (_, i) => 0x3000 + ((i * 2654435761) >>> 21),
+);
 memory.all.upload(new Uint8Array(halves.buffer));
 const rowsOf = (tokens: number) =>
   cudaTensor(memory.all, { type: 'f16', shape: [tokens, HEADS, DIM] });

@@ -1,7 +1,12 @@
 /**
  * Which kernels the layers of a plan take: those of the instance table where there is one, else general ones.
  */
-import { type BackendSupport, type LayerPlan, type Plan, unexecutedFeatures } from '@lowbit-kv/core';
+import {
+  type BackendSupport,
+  type LayerPlan,
+  type Plan,
+  unexecutedFeatures,
+} from '@lowbit-kv/core';
 import { chooseInstance } from './choose-instance.js';
 import type { KernelInstance } from './instances.js';
 

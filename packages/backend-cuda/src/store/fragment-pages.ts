@@ -6,9 +6,9 @@ import type { PackedTensorPlan, PackWork } from '@lowbit-kv/core';
 import type { Launch } from '../driver/launch.js';
 import type { PackInstance } from '../instances.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
-import type { Runtime } from '../runtime.js';
 import { packTile } from '../pages/pack-tile.js';
 import { type PageMover, pageMover } from '../pages/page-layout.js';
+import type { Runtime } from '../runtime.js';
 import { packWords } from './pack-words.js';
 import type { PackContext, PackedPages } from './packed-pages.js';
 
@@ -36,11 +36,14 @@ export class FragmentPages implements PackedPages {
     const { headDim, heads } = this.#plan;
     const tile = packTile(this.#mover.layout.shape);
     this.#tiles = heads * tile.tiles;
-    this.#launch = runtime.module('pack').kernel(name, [{ bytes: PACK_JOB.bytes }]).prepare({
-      grid: [1],
-      block: [tile.threads],
-      sharedBytes: tile.sharedBytes,
-    });
+    this.#launch = runtime
+      .module('pack')
+      .kernel(name, [{ bytes: PACK_JOB.bytes }])
+      .prepare({
+        grid: [1],
+        block: [tile.threads],
+        sharedBytes: tile.sharedBytes,
+      });
     const job = this.#launch.parameters.view(0);
     const { fields } = PACK_JOB;
     job.setBigUint64(fields.headBytes, BigInt(this.#mover.layout.bytes), true);

@@ -8,17 +8,17 @@ import {
   type StoreOptions,
   type TensorPlan,
 } from '@lowbit-kv/core';
-import { LayerAttention } from '../attend/layer-attention.js';
+import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAttention } from '../general/general-attention.js';
+import { GeneralPages } from '../general/general-pages.js';
 import { type KernelInstance, packInstanceOf } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
 import { kernelsOf, supportOf } from '../support.js';
 import { FragmentPages } from './fragment-pages.js';
-import { GeneralPages } from './general-pages.js';
 import type { PackedPages } from './packed-pages.js';
 
 export interface LayerTensor {
@@ -31,7 +31,7 @@ export interface Layer {
   readonly plan: LayerPlan;
   readonly key: LayerTensor;
   readonly value: LayerTensor;
-  readonly attention: LayerAttention | GeneralAttention;
+  readonly attention: AttentionLaunch;
   /** Of packed pages. */
   readonly pageTokens: { readonly key: number; readonly value: number };
 }
@@ -47,9 +47,7 @@ export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptio
   requireSupport(plan);
   const instances = plan.layers.map((layer) => kernelsOf(layer).instance);
   const packedBytes = (tensor: TensorPlan, layer: number) =>
-    instances[layer] === undefined
-      ? (tensor.layout?.pageBytes ?? 0)
-      : fragmentPageBytes(tensor);
+    instances[layer] === undefined ? (tensor.layout?.pageBytes ?? 0) : fragmentPageBytes(tensor);
   const memory = StoreMemory.allocate(runtime.stream, plan, pages, packedBytes);
   const made: { dispose(): void }[] = [memory];
   const dispose = () => {
@@ -123,7 +121,13 @@ function generalLayer(
     pages:
       plan[name].layout === null
         ? undefined
-        : new GeneralPages(runtime, memory[name], tensors[name], plan.layer),
+        : new GeneralPages({
+            module: runtime.module('general'),
+            memory: memory[name],
+            tensor: tensors[name],
+            scratch: runtime.pool,
+            layer: plan.layer,
+          }),
   });
   return {
     plan,
@@ -133,7 +137,7 @@ function generalLayer(
       module: runtime.module('general'),
       plan,
       memory,
-      tensors,
+      ...tensors,
     }),
     pageTokens: {
       key: plan.key.layout?.blockTokens ?? 1,
