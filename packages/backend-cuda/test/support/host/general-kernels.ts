@@ -1,7 +1,13 @@
 /**
- * The general packing kernels for the fake driver.
+ * The general kernels for the fake driver.
  */
-import { GENERAL_JOB, GENERAL_PACK_KERNELS } from '../../../src/general/structs.js';
+import { DECODE_JOB } from '../../../src/attend/structs.js';
+import {
+  GENERAL_ATTEND_KERNEL,
+  GENERAL_ATTENTION,
+  GENERAL_JOB,
+  GENERAL_PACK_KERNELS,
+} from '../../../src/general/structs.js';
 import { type CompiledKernels, compileKernels } from './compile-kernels.js';
 
 const CAREFUL = ['-O1', '-Wall', '-Wextra', '-Werror'];
@@ -16,4 +22,13 @@ export function buildGeneralKernels(
     flags,
     ...(headers === undefined ? {} : { headers }),
   });
+}
+
+export function buildGeneralAttention(): CompiledKernels {
+  const parameters = [{ bytes: DECODE_JOB.bytes }, { bytes: GENERAL_ATTENTION.bytes }];
+  return compileKernels(
+    '../general/attend-host.cpp',
+    { [GENERAL_ATTEND_KERNEL]: parameters },
+    { flags: ['-O2'] },
+  );
 }
