@@ -2,6 +2,13 @@
 #pragma once
 #include "halves.cuh"
 
+/// Functions that are called seldom, and stay functions.
+#if defined(__CUDACC__)
+#define LOWBIT_COLD __host__ __device__ __noinline__
+#else
+#define LOWBIT_COLD
+#endif
+
 namespace lowbit {
 
 /// What lives in a thread from phase to phase.

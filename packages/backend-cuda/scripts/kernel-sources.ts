@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
-import { GENERAL_PACK_KERNELS } from '../src/general/structs.js';
+import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import { PARTS, type Part } from '../src/images.js';
 import {
   INSTANCES,
@@ -66,13 +66,13 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 /** Names of the kernels of a part. */
 export function kernelNames(part: Part): string[] {
   if (part === 'move') return Object.keys(MOVES);
-  if (part === 'general') return [...GENERAL_PACK_KERNELS];
+  if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
   return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
 }
 
 export function sourceText(part: Part, target: Target): string {
   if (part === 'attend') return attendText(target);
-  if (part === 'general') return '#include "general-pack.cuh"\n';
+  if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
   return part === 'pack' ? packText() : moveText();
 }
 

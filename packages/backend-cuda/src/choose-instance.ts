@@ -1,16 +1,13 @@
 /**
  * Which kernel a layer of a plan takes, and what is told where there is none.
  */
-import {
-  type BackendSupport,
-  type LayerPlan,
-  type PackedTensorPlan,
-  type Plan,
-  type QuantizedTensorScheme,
-  type Quantizer,
-  type TensorPlan,
-  type Transform,
-  unexecutedFeatures,
+import type {
+  LayerPlan,
+  PackedTensorPlan,
+  QuantizedTensorScheme,
+  Quantizer,
+  TensorPlan,
+  Transform,
 } from '@lowbit-kv/core';
 import { PAGE_TOKENS } from './attend/structs.js';
 import {
@@ -27,33 +24,10 @@ export type InstanceChoice =
   | { readonly instance: KernelInstance }
   | { readonly instance: undefined; readonly reasons: readonly string[] };
 
-/** What `Backend.supports` says, and the kernel of each layer of the plan. */
-export type CudaSupport =
-  | { readonly kind: 'native'; readonly kernels: readonly string[] }
-  | Extract<BackendSupport, { kind: 'refused' }>;
-
-/** Kv heads are a dimension of the grid. */
-const MOST_HEADS = 65_535;
-
-export function supportOf(plan: Plan): CudaSupport {
-  const reasons = new Set(unexecutedFeatures(plan));
-  const kernels: string[] = [];
-  for (const layer of plan.layers) {
-    const choice = chooseInstance(layer);
-    if (choice.instance !== undefined) kernels.push(choice.instance.name);
-    else for (const reason of choice.reasons) reasons.add(reason);
-  }
-  return reasons.size === 0
-    ? { kind: 'native', kernels }
-    : { kind: 'refused', reasons: [...reasons] };
-}
-
 export function chooseInstance(layer: LayerPlan): InstanceChoice {
   const { geometry } = layer;
   const queryHeads = geometry.queryHeads / geometry.kvHeads;
   const reasons = [...refusedTensor(layer.key, 'key'), ...refusedTensor(layer.value, 'value')];
-  if (geometry.kvHeads > MOST_HEADS)
-    reasons.push(`${geometry.kvHeads} kv heads are more than a launch has`);
   if (reasons.length > 0) return { instance: undefined, reasons };
   const key = pageShapeOf(layer.key as PackedTensorPlan);
   const value = pageShapeOf(layer.value as PackedTensorPlan);

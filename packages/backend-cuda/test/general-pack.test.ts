@@ -3,50 +3,27 @@ import type { Plan } from '@lowbit-kv/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contractPlans } from './support/general/contract-plans.js';
 import { drawnPlans } from './support/general/drawn-plans.js';
-import { buildHostKernels, type HostKernels } from './support/general/host-kernels.js';
-import { drawAppend, kernelOutcome, referenceOutcome } from './support/general/tensor-appends.js';
-import { withFake } from './support/open-fake.js';
+import { differencesOf } from './support/general/tensor-appends.js';
+import type { CompiledKernels } from './support/host/compile-kernels.js';
+import { buildGeneralKernels } from './support/host/general-kernels.js';
 import { KINDS } from './support/pack/data.js';
 import { compiler } from './support/pack/host-program.js';
-import { differenceOf } from './support/pack/launches.js';
 
 const ORDINARY = ['normal', 'large means and outlier channels', 'magnitudes far apart'];
 const ALL = Object.keys(KINDS);
 
 describe.skipIf(compiler === undefined)('general packing kernels', () => {
-  let host: HostKernels;
+  let host: CompiledKernels;
 
   beforeAll(() => {
-    host = buildHostKernels();
+    host = buildGeneralKernels();
   });
   afterAll(() => host.remove());
 
-  /** Compares every packed tensor of a plan; returns how many there were. */
-  async function comparePlan(plan: Plan, kinds: readonly string[], seed: number): Promise<number> {
-    let compared = 0;
-    for (const [layer, layerPlan] of plan.layers.entries()) {
-      for (const name of ['key', 'value'] as const) {
-        const tensor = layerPlan[name];
-        if (tensor.layout === null || tensor.codec !== undefined) continue;
-        const append = drawAppend(tensor, kinds, seed + 10 * compared);
-        const expected = await referenceOutcome(plan, layer, append);
-        await withFake({ kernels: host.kernels }, (opened) => {
-          const actual = kernelOutcome(opened, tensor, append);
-          expect(actual.fault, 'fault').toBe(expected.fault);
-          for (const kind of ['statistics', 'window', 'packed'] as const) {
-            // What a failed step leaves is nobody's.
-            if (kind === 'packed' && expected.fault !== null) continue;
-            const difference = differenceOf(actual.bytes[kind], expected.bytes[kind]);
-            expect(difference, `${name} of layer ${layer}, ${kind} pages`).toBeUndefined();
-          }
-          if (expected.fault === null)
-            expect(differenceOf(expected.bytes.packed, append.before.packed)).toBeDefined();
-        });
-        compared++;
-      }
-    }
-    return compared;
-  }
+  const comparePlan = async (plan: Plan, kinds: readonly string[], seed: number) => {
+    const differences = await differencesOf(host.kernels, plan, kinds, seed);
+    expect(differences).toEqual([]);
+  };
 
   test.each(contractPlans())('$name', async ({ plan }) => {
     await comparePlan(plan, ORDINARY, 7);

@@ -4,6 +4,7 @@ import {
   createPlan,
   type Geometry,
   type PackedTensorPlan,
+  type Plan,
   type QuantizedTensorScheme,
   type TensorScheme,
   type Transform,
@@ -17,7 +18,7 @@ import {
   withTop,
 } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
-import { chooseInstance, choosePackInstance, supportOf } from '../src/choose-instance.js';
+import { chooseInstance, choosePackInstance } from '../src/choose-instance.js';
 import { INSTANCES, PACK_INSTANCES, type TensorInstance } from '../src/instances.js';
 import { instanceTable } from './support/instance-table.js';
 
@@ -38,6 +39,17 @@ function planOf(
   const scheme = inlineScheme({ key, value });
   const shape = { ...GEOMETRY, ...geometry };
   return createPlan(scheme, shape, { blockTokens });
+}
+
+/** Kernels of the layers, or why there are none. */
+function supportOf({ layers }: Plan) {
+  const choices = layers.map(chooseInstance);
+  const reasons = choices.flatMap((choice) =>
+    choice.instance === undefined ? choice.reasons : [],
+  );
+  return reasons.length === 0
+    ? { kind: 'native', kernels: choices.map(({ instance }) => instance?.name) }
+    : { kind: 'refused', reasons: [...new Set(reasons)] };
 }
 
 it('docs/instances.md shows every instance', () => {

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
 import {
+  GENERAL_ATTENTION,
   GENERAL_CODES,
   GENERAL_JOB,
   GENERAL_MODES,
@@ -29,6 +30,7 @@ const HEADERS = {
     GeneralTransform: GENERAL_TRANSFORM,
     GeneralTensor: GENERAL_TENSOR,
   },
+  'general-attention.cuh': { GeneralAttention: GENERAL_ATTENTION },
   'general-tile.cuh': { GeneralJob: GENERAL_JOB },
 };
 

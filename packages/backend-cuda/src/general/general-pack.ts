@@ -8,21 +8,13 @@ import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
+import { PACK_JOB } from '../store/fragment-pages.js';
 import type { DeviceTensor } from './device-tensor.js';
 import { type GeneralTiles, generalTiles } from './general-tiles.js';
 import { GENERAL_JOB, type GENERAL_PACK_KERNELS } from './structs.js';
+import { transformsOf } from './transform-numbers.js';
 
 export const GENERAL_THREADS = 256;
-/** Fields of PackJob, the first part of a job. */
-const PACK_JOB = {
-  table: 0,
-  headBytes: 8,
-  pages: 16,
-  windowRows: 24,
-  inputRows: 32,
-  statistics: 40,
-};
-/** Bytes of rows of one launch, unless one pack takes more. */
 const SCRATCH_BYTES = 2 ** 26;
 /** A dimension of the grid. */
 const MOST_PACKS = 65_535;
@@ -40,6 +32,8 @@ export interface GeneralPackOptions {
   readonly memory: TensorMemory;
   readonly tensor: DeviceTensor;
   readonly scratch: Scratch;
+  /** Of the rows of one launch, unless one pack takes more. Default 64 MiB. */
+  readonly scratchBytes?: number;
 }
 
 export interface GeneralWork {
@@ -60,6 +54,7 @@ interface Transforms {
   readonly count: number;
 }
 
+type KernelName = (typeof GENERAL_PACK_KERNELS)[number];
 type Word = Exclude<keyof typeof GENERAL_JOB.fields, 'commands' | 'tensor' | 'scratch' | 'fault'>;
 
 export class GeneralPack {
@@ -76,12 +71,13 @@ export class GeneralPack {
     const { memory, module } = options;
     const { plan } = memory;
     this.#options = options;
-    this.#transforms = transformsOf(memory);
+    this.#transforms = measuredTransforms(memory);
     const tiles = generalTiles(plan, 'pack');
     const hasBands = plan.layout?.sparse != null;
     const { sharedBytesPerBlockOptIn } = module.context.device.properties.limits;
+    const fixedBytes = this.#kernel('general_pack').attributes.sharedBytes;
     const sharedBytes = 4 * tiles.tileWords;
-    this.#usesScratch = hasBands || sharedBytes > sharedBytesPerBlockOptIn;
+    this.#usesScratch = hasBands || fixedBytes + sharedBytes > sharedBytesPerBlockOptIn;
     this.#pack = this.#prepare('general_pack', tiles, this.#usesScratch ? 0 : sharedBytes);
     this.#outliers = hasBands ? this.#prepare('general_outliers', tiles) : undefined;
     if (this.#transforms.measured.length === 0) return;
@@ -97,25 +93,20 @@ export class GeneralPack {
    * the smallest head that has more outliers than there is room for; 0n where the plan has no bands.
    */
   pack(stream: Stream, work: GeneralWork, packs: readonly PackWork[], fault: bigint): void {
+    const outliers = this.#outliers;
+    if (outliers !== undefined && fault === 0n) throw faultMissing();
     const counts = packs.map(({ count }) => count);
-    const { heads } = this.#options.memory.plan;
-    if (this.#outliers !== undefined && fault === 0n) throw faultMissing();
-    for (const chunk of this.#chunks(counts, this.#pack.tiles)) {
-      const scratch = this.#usesScratch ? this.#take(chunk) : undefined;
-      const fields = {
-        firstPack: chunk.first,
-        runs: chunk.runs,
-        transforms: this.#transforms.count,
-      };
-      this.#set(this.#pack, work, fields, scratch?.pointer ?? 0n, fault);
-      this.#pack.launch.setGrid(chunk.runs, this.#pack.tiles.columns, chunk.packs);
-      this.#pack.launch.run(stream);
-      if (this.#outliers !== undefined) {
-        this.#set(this.#outliers, work, fields, scratch?.pointer ?? 0n, fault);
-        this.#outliers.launch.setGrid(heads, chunk.packs);
-        this.#outliers.launch.run(stream);
-      }
-      if (scratch !== undefined) this.#options.scratch.give(scratch);
+    for (const chunk of this.#chunks(counts, this.#pack.tiles, this.#usesScratch)) {
+      this.#withScratch(this.#usesScratch ? chunk.bytes : 0, (scratch) => {
+        const words = { ...chunkWords(chunk), transforms: this.#transforms.count };
+        this.#set(this.#pack, work, words, scratch, fault);
+        this.#pack.launch.setGrid(chunk.runs, this.#pack.tiles.columns, chunk.packs);
+        this.#pack.launch.run(stream);
+        if (outliers === undefined) return;
+        this.#set(outliers, work, words, scratch, fault);
+        outliers.launch.setGrid(this.#options.memory.plan.heads, chunk.packs);
+        outliers.launch.run(stream);
+      });
     }
   }
 
@@ -124,34 +115,33 @@ export class GeneralPack {
     if (this.#statistics === undefined) return;
     const { gather, measure } = this.#statistics;
     const counts = statisticsPacks(statistics).map(({ count }) => count);
-    for (const chunk of this.#chunks(counts, gather.tiles)) {
-      const scratch = this.#take(chunk);
-      for (const transforms of this.#transforms.measured) {
-        const fields = { firstPack: chunk.first, runs: chunk.runs, transforms };
-        this.#set(gather, work, fields, scratch.pointer, 0n);
-        gather.launch.setGrid(chunk.runs, gather.tiles.columns, chunk.packs);
-        gather.launch.run(stream);
-        this.#set(measure, work, fields, scratch.pointer, 0n);
-        measure.launch.setGrid(gather.tiles.columns, chunk.packs);
-        measure.launch.run(stream);
-      }
-      this.#options.scratch.give(scratch);
+    for (const chunk of this.#chunks(counts, gather.tiles, true)) {
+      this.#withScratch(chunk.bytes, (scratch) => {
+        for (const transforms of this.#transforms.measured) {
+          const words = { ...chunkWords(chunk), transforms };
+          this.#set(gather, work, words, scratch, 0n);
+          gather.launch.setGrid(chunk.runs, gather.tiles.columns, chunk.packs);
+          gather.launch.run(stream);
+          this.#set(measure, work, words, scratch, 0n);
+          measure.launch.setGrid(gather.tiles.columns, chunk.packs);
+          measure.launch.run(stream);
+        }
+      });
     }
   }
 
-  #prepare(
-    name: (typeof GENERAL_PACK_KERNELS)[number],
-    tiles: GeneralTiles,
-    sharedBytes = 0,
-  ): Prepared {
-    const { module, memory, tensor } = this.#options;
-    const kernel: Kernel = module.kernel(name, [{ bytes: GENERAL_JOB.bytes }]);
-    const launch = kernel.prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
+  #kernel(name: KernelName): Kernel {
+    return this.#options.module.kernel(name, [{ bytes: GENERAL_JOB.bytes }]);
+  }
+
+  #prepare(name: KernelName, tiles: GeneralTiles, sharedBytes = 0): Prepared {
+    const { memory, tensor } = this.#options;
+    const launch = this.#kernel(name).prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
     const job = launch.parameters.view(0);
-    job.setBigUint64(PACK_JOB.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
-    job.setBigUint64(PACK_JOB.pages, memory.pointer('packed'), true);
-    job.setBigUint64(PACK_JOB.windowRows, memory.pointer('window'), true);
-    job.setBigUint64(PACK_JOB.statistics, memory.pointer('statistics'), true);
+    job.setBigUint64(PACK_JOB.fields.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
+    job.setBigUint64(PACK_JOB.fields.pages, memory.pointer('packed'), true);
+    job.setBigUint64(PACK_JOB.fields.windowRows, memory.pointer('window'), true);
+    job.setBigUint64(PACK_JOB.fields.statistics, memory.pointer('statistics'), true);
     tensor.write(job, GENERAL_JOB.fields.tensor);
     const { runTokens, tileHeads, tileWords } = tiles;
     setWords(job, { faultNumber: 0, runTokens, tileHeads, tileWords, unused: 0 });
@@ -166,23 +156,36 @@ export class GeneralPack {
     fault: bigint,
   ): void {
     const job = launch.parameters.view(0);
-    job.setBigUint64(PACK_JOB.table, table, true);
-    job.setBigUint64(PACK_JOB.inputRows, input, true);
+    job.setBigUint64(PACK_JOB.fields.table, table, true);
+    job.setBigUint64(PACK_JOB.fields.inputRows, input, true);
     job.setBigUint64(GENERAL_JOB.fields.scratch, scratch, true);
     job.setBigUint64(GENERAL_JOB.fields.fault, fault, true);
     setWords(job, words);
   }
 
-  #take({ bytes }: Chunk): DeviceMemory {
-    return this.#options.scratch.take(bytes);
+  /** Calls a function with the address of so many bytes; 0n for none. */
+  #withScratch(bytes: number, enqueue: (scratch: bigint) => void): void {
+    if (bytes === 0) {
+      enqueue(0n);
+      return;
+    }
+    const { scratch } = this.#options;
+    const memory = scratch.take(bytes);
+    try {
+      enqueue(memory.pointer);
+    } finally {
+      scratch.give(memory);
+    }
   }
 
-  /** Packs in order, as many at once as their rows leave room for. */
-  *#chunks(counts: readonly number[], tiles: GeneralTiles): Generator<Chunk> {
+  /** Packs in order; where rows lie in the scratch, as many at once as there is room for. */
+  *#chunks(counts: readonly number[], tiles: GeneralTiles, usesScratch: boolean): Generator<Chunk> {
     if (counts.length === 0) return;
     const runs = Math.ceil(Math.max(...counts) / tiles.runTokens);
     const packBytes = 4 * runs * tiles.columns * tiles.tileWords;
-    const most = Math.min(MOST_PACKS, Math.max(1, Math.floor(SCRATCH_BYTES / packBytes)));
+    const { scratchBytes = SCRATCH_BYTES } = this.#options;
+    const room = usesScratch ? Math.floor(scratchBytes / packBytes) : MOST_PACKS;
+    const most = Math.min(MOST_PACKS, Math.max(1, room));
     for (let first = 0; first < counts.length; first += most) {
       const packs = Math.min(most, counts.length - first);
       yield { first, packs, runs, bytes: packs * packBytes };
@@ -196,6 +199,10 @@ interface Chunk {
   readonly runs: number;
   /** Of all tiles. */
   readonly bytes: number;
+}
+
+function chunkWords({ first, runs }: Chunk) {
+  return { firstPack: first, runs };
 }
 
 /** Statistics pages as the table names them: packs of no packed page. */
@@ -214,10 +221,10 @@ function setWords(job: DataView, words: Partial<Record<Word, number>>): void {
     job.setUint32(GENERAL_JOB.fields[field], value, true);
 }
 
-function transformsOf({ plan: { scheme } }: TensorMemory): Transforms {
-  const transforms = scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-  const measured = [...transforms.keys()].filter(
-    (number) => 'statisticsTokens' in (transforms[number] ?? {}),
+function measuredTransforms(memory: TensorMemory): Transforms {
+  const transforms = transformsOf(memory.plan);
+  const measured = transforms.flatMap((transform, number) =>
+    'statisticsTokens' in transform ? [number] : [],
   );
   return { measured, count: transforms.length };
 }

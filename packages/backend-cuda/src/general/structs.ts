@@ -1,5 +1,9 @@
 /**
+<<<<<<< HEAD
+ * Structs of kernels/general-*.cuh, as bytes. A test compiles those headers and compares.
+=======
  * Structs of kernels/general-tensor.cuh and kernels/general-tile.cuh, as bytes. A test compiles those headers and compares.
+>>>>>>> cuda7
  */
 
 /** Offsets of 4-byte fields that follow one another from `first` on. */
@@ -85,6 +89,49 @@ export const GENERAL_TENSOR = {
   },
 } as const;
 
+/** What attention over two tensors is launched with, kernels/general-attention.cuh. */
+export const GENERAL_ATTENTION = {
+  bytes: 2 * GENERAL_TENSOR.bytes + 4 * 32,
+  fields: {
+    key: 0,
+    value: GENERAL_TENSOR.bytes,
+    ...words(2 * GENERAL_TENSOR.bytes, [
+      'groupHeads',
+      'blockHeads',
+      'keyQuads',
+      'valueQuads',
+      'tileQuads',
+      'sliceBits',
+      'sliceQuads',
+      'partBits',
+      'kinds',
+      'queriesTurn',
+      'keyPlanes',
+      'valuePlanes',
+      'queries',
+      'turned',
+      'added',
+      'tile',
+      'scratch',
+      'dots',
+      'logits',
+      'weights',
+      'sums',
+      'weightSums',
+      'largest',
+      'raised',
+      'decay',
+      'keyLevels',
+      'valueLevels',
+      'keyPlaces',
+      'valuePlaces',
+      'positions',
+      'isLast',
+      'sharedBytes',
+    ]),
+  },
+} as const;
+
 /** What a launch of the kernels that pack reads and writes. */
 export const GENERAL_JOB = {
   bytes: 312,
@@ -114,6 +161,8 @@ export const GENERAL_PACK_KERNELS = [
   'general_gather',
   'general_measure',
 ] as const;
+/** Of kernels/general-attend.cuh. */
+export const GENERAL_ATTEND_KERNEL = 'general_attend';
 
 /** As the enumerations of the header: the number of a word is its place. */
 export const GENERAL_MODES = [

@@ -9,24 +9,18 @@ import {
   type ParameterType,
   type QuantizedTensorScheme,
   type RotaryEmbedding,
-  rotationSigns,
   type TensorPlan,
-  type Transform,
 } from '@lowbit-kv/core';
 import {
   GENERAL_CODES,
   GENERAL_MODES,
   GENERAL_TENSOR,
-  GENERAL_TRANSFORM,
   LEVEL_SCALES,
-  MEASURE_RULES,
-  NO_PLANE,
   STORED_TYPES,
-  TRANSFORM_KINDS,
 } from './structs.js';
+import { TableWriter } from './table-writer.js';
+import { transformsOf, writeTransforms } from './transform-numbers.js';
 
-/** Of the table in device memory. */
-export const TABLE_ALIGNMENT = 16;
 /** Offsets in a page are 32-bit numbers, of which kernels add up two. */
 const LARGEST_PAGE = 2 ** 31;
 
@@ -114,37 +108,6 @@ function checkPlan(
     refuse('general kernels do not run bands without group shift', false, 'group shift');
   if (layout.pageBytes >= LARGEST_PAGE)
     refuse('a page is too large for the kernels', layout.pageBytes, `less than ${LARGEST_PAGE}`);
-}
-
-/** Numbers of a table: transforms first, the rest behind them. */
-class TableWriter {
-  readonly #transforms: DataView<ArrayBuffer>;
-  readonly #rest: number[] = [];
-
-  constructor(transforms: number) {
-    this.#transforms = new DataView(new ArrayBuffer(transforms * GENERAL_TRANSFORM.bytes));
-  }
-
-  /** First word of what it adds. */
-  put(numbers: Float32Array | Uint32Array): number {
-    const first = this.#transforms.byteLength / 4 + this.#rest.length;
-    for (const word of new Uint32Array(numbers.buffer, numbers.byteOffset, numbers.length))
-      this.#rest.push(word);
-    return first;
-  }
-
-  transform(number: number): DataView {
-    const { bytes } = GENERAL_TRANSFORM;
-    return new DataView(this.#transforms.buffer, number * bytes, bytes);
-  }
-
-  words(): Uint32Array<ArrayBuffer> {
-    const front = new Uint32Array(this.#transforms.buffer);
-    const words = new Uint32Array(Math.max(1, front.length + this.#rest.length));
-    words.set(front);
-    words.set(this.#rest, front.length);
-    return words;
-  }
 }
 
 function layoutNumbers(layout: BlockLayout): Numbers {
@@ -268,91 +231,4 @@ function rotaryNumbers(rotary: RotaryEmbedding | null, table: TableWriter): Numb
     rotaryAdjacent: rotary.pairs === 'adjacent' ? 1 : 0,
     frequencies: table.put(Uint32Array.from(words)),
   };
-}
-
-function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
-  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-}
-
-function writeTransforms(plan: TensorPlan, table: TableWriter): void {
-  let plane = 0;
-  for (const [i, transform] of transformsOf(plan).entries()) {
-    const view = table.transform(i);
-    const { fields } = GENERAL_TRANSFORM;
-    const set = (field: 'kind' | 'plane' | 'packing' | 'attention' | 'rule', value: number) =>
-      view.setUint32(fields[field], value, true);
-    set('kind', kindOf(transform));
-    if ('statisticsTokens' in transform) {
-      set('plane', plane++);
-      set('rule', MEASURE_RULES.indexOf(transform.kind));
-      view.setFloat32(fields.limit, limitOf(transform), true);
-      if (transform.kind === 'channelScale')
-        for (const [j, field] of (['lowest', 'highest'] as const).entries())
-          view.setFloat64(fields[field], (transform.clamp[j] as number) ** 2, true);
-      continue;
-    }
-    const { packing, attention } = placesOf(transform, plan, table);
-    set('plane', NO_PLANE);
-    set('packing', packing);
-    set('attention', attention);
-  }
-}
-
-function kindOf({ kind }: Transform): number {
-  const names = {
-    tensorScale: 'scale',
-    channelScale: 'scale',
-    channelMean: 'mean',
-    channelOrder: 'order',
-    hadamard: 'hadamard',
-  } as const;
-  return TRANSFORM_KINDS.indexOf(names[kind]);
-}
-
-type MeasuredTransform = Extract<Transform, { statisticsTokens: number }>;
-
-function limitOf(transform: MeasuredTransform): number {
-  if (transform.kind === 'tensorScale') return transform.largest;
-  if (transform.kind === 'channelScale') return transform.minimumSpread;
-  return transform.minimumOffset ?? 0;
-}
-
-/** First words of what packing and what attention take from the table. */
-function placesOf(
-  transform: Exclude<Transform, MeasuredTransform>,
-  { heads, headDim, calibration }: TensorPlan,
-  table: TableWriter,
-): { readonly packing: number; readonly attention: number } {
-  const same = (numbers: Float32Array | Uint32Array) => {
-    const first = table.put(numbers);
-    return { packing: first, attention: first };
-  };
-  const scale = (factors: Float32Array) => ({
-    packing: table.put(factors.map((factor) => 1 / factor)),
-    attention: table.put(factors),
-  });
-  // The planner has checked that a calibration holds what the transforms take from it.
-  const channels = (values: readonly (readonly number[])[] | undefined) =>
-    (values as readonly (readonly number[])[]).flat();
-  switch (transform.kind) {
-    case 'hadamard':
-      return same(negatedChannels(transform.seed, headDim));
-    case 'tensorScale':
-      return scale(new Float32Array(heads * headDim).fill(calibration?.tensorFactor as number));
-    case 'channelScale':
-      return scale(Float32Array.from(channels(calibration?.channelFactors)));
-    case 'channelMean':
-      return same(Float32Array.from(channels(calibration?.channelMeans)));
-    case 'channelOrder':
-      return same(Uint32Array.from(channels(calibration?.channelOrder)));
-  }
-}
-
-/** A bit per channel. */
-function negatedChannels(seed: number | undefined, headDim: number): Uint32Array {
-  const words = new Uint32Array(Math.ceil(headDim / 32));
-  if (seed === undefined) return words;
-  for (const [channel, sign] of rotationSigns(seed, headDim).entries())
-    if (sign < 0) words[channel >> 5] = (words[channel >> 5] as number) | (1 << (channel & 31));
-  return words;
 }

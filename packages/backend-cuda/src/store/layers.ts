@@ -9,13 +9,17 @@ import {
   type StoreOptions,
   type TensorPlan,
 } from '@lowbit-kv/core';
-import { LayerAttention } from '../attend/layer-attention.js';
+import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { chooseInstance, choosePackInstance } from '../choose-instance.js';
+import { choosePackInstance } from '../choose-instance.js';
+import { DeviceTensor } from '../general/device-tensor.js';
+import { GeneralAttention } from '../general/general-attention.js';
+import { GeneralPages } from '../general/general-pages.js';
 import type { KernelInstance, PackInstance } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
+import { kernelsOf, supportOf } from '../support.js';
 import { FragmentPages } from './fragment-pages.js';
 import type { PackedPages } from './packed-pages.js';
 
@@ -29,54 +33,74 @@ export interface Layer {
   readonly plan: LayerPlan;
   readonly key: LayerTensor;
   readonly value: LayerTensor;
-  readonly attention: LayerAttention;
+  readonly attention: AttentionLaunch;
   /** Of packed pages. */
   readonly pageTokens: { readonly key: number; readonly value: number };
 }
 
+export interface LayerSet {
+  readonly memory: StoreMemory;
+  readonly layers: readonly Layer[];
+  dispose(): void;
+}
+
 /** Throws DEVICE_OUT_OF_MEMORY, PLAN_REFUSED for plans without kernels, KERNEL_IMAGE_INVALID. */
-export function createLayers(
-  runtime: Runtime,
-  plan: Plan,
-  { pages }: StoreOptions,
-): { readonly memory: StoreMemory; readonly layers: readonly Layer[] } {
-  const instances = plan.layers.map((layer) => requireInstance(layer));
-  const memory = StoreMemory.allocate(runtime.stream, plan, pages, fragmentPageBytes);
+export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptions): LayerSet {
+  requireSupport(plan);
+  const instances = plan.layers.map((layer) => kernelsOf(layer).instance);
+  const packedBytes = (tensor: TensorPlan, layer: number) =>
+    instances[layer] === undefined ? (tensor.layout?.pageBytes ?? 0) : fragmentPageBytes(tensor);
+  const memory = StoreMemory.allocate(runtime.stream, plan, pages, packedBytes);
+  const made: { dispose(): void }[] = [memory];
+  const dispose = () => {
+    for (const resource of made.toReversed()) resource.dispose();
+  };
   try {
-    const layers = plan.layers.map((layer, i) =>
-      layerOf(runtime, layer, memory.layers[i] as LayerMemory, instances[i] as KernelInstance),
-    );
-    return { memory, layers };
+    const layers = plan.layers.map((layer, i) => {
+      const own = memory.layers[i] as LayerMemory;
+      const instance = instances[i];
+      if (instance !== undefined) return fragmentLayer(runtime, layer, own, instance, made);
+      return generalLayer(runtime, layer, own, made);
+    });
+    return { memory, layers, dispose };
   } catch (error) {
-    memory.dispose();
+    dispose();
     throw error;
   }
 }
 
-function requireInstance(layer: LayerPlan): KernelInstance {
-  const choice = chooseInstance(layer);
-  if (choice.instance !== undefined) return choice.instance;
+function requireSupport(plan: Plan): void {
+  const support = supportOf(plan);
+  if (support.kind === 'native') return;
   throw new LowbitKvError('PLAN_REFUSED', {
     message: 'the CUDA backend has no kernels for this plan',
-    value: choice.reasons.join('; '),
+    value: support.reasons.join('; '),
     valid: 'a plan that `supports` calls native',
     next: 'Ask `supports` before a cache is created, or use another backend.',
-    where: { layer: layer.layer },
   });
 }
 
-function layerOf(
+function fragmentLayer(
   runtime: Runtime,
   plan: LayerPlan,
   memory: LayerMemory,
   instance: KernelInstance,
+  made: { dispose(): void }[],
 ): Layer {
-  // Where attention has a kernel, packing has one.
-  const packing = (tensor: TensorPlan) =>
-    choosePackInstance(tensor as PackedTensorPlan) as PackInstance;
+  // Sequences are measured by the kernels that measure any plan.
+  const statistics = (name: 'key' | 'value') =>
+    plan[name].statisticsPageBytes === 0
+      ? undefined
+      : generalPages(runtime, plan, memory[name], numbersOf(runtime, plan, name, made));
   const tensor = (name: 'key' | 'value'): LayerTensor => ({
     memory: memory[name],
-    pages: new FragmentPages(runtime.module('pack'), packing(plan[name]), memory[name]),
+    pages: new FragmentPages(
+      runtime,
+      // Where attention has a kernel, packing has one.
+      choosePackInstance(plan[name] as PackedTensorPlan) as PackInstance,
+      memory[name],
+      statistics(name),
+    ),
   });
   return {
     plan,
@@ -91,6 +115,62 @@ function layerOf(
     }),
     pageTokens: { key: PAGE_TOKENS, value: PAGE_TOKENS },
   };
+}
+
+function generalLayer(
+  runtime: Runtime,
+  plan: LayerPlan,
+  memory: LayerMemory,
+  made: { dispose(): void }[],
+): Layer {
+  const tensors = {
+    key: numbersOf(runtime, plan, 'key', made),
+    value: numbersOf(runtime, plan, 'value', made),
+  };
+  const tensor = (name: 'key' | 'value'): LayerTensor => ({
+    memory: memory[name],
+    pages:
+      plan[name].layout === null
+        ? undefined
+        : generalPages(runtime, plan, memory[name], tensors[name]),
+  });
+  return {
+    plan,
+    key: tensor('key'),
+    value: tensor('value'),
+    attention: new GeneralAttention({
+      module: runtime.module('general'),
+      plan,
+      memory,
+      ...tensors,
+    }),
+    pageTokens: {
+      key: plan.key.layout?.blockTokens ?? 1,
+      value: plan.value.layout?.blockTokens ?? 1,
+    },
+  };
+}
+
+function numbersOf(
+  runtime: Runtime,
+  plan: LayerPlan,
+  name: 'key' | 'value',
+  made: { dispose(): void }[],
+): DeviceTensor {
+  const rotary = name === 'key' ? plan.geometry.rotary : null;
+  const tensor = new DeviceTensor(runtime.context, plan[name], rotary);
+  made.push(tensor);
+  return tensor;
+}
+
+function generalPages(
+  runtime: Runtime,
+  { layer }: LayerPlan,
+  memory: TensorMemory,
+  tensor: DeviceTensor,
+): GeneralPages {
+  const module = runtime.module('general');
+  return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer });
 }
 
 function warpsOf({ image }: Runtime, { name }: KernelInstance): number {

@@ -15,23 +15,27 @@ import {
   WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
 import { createDraws } from '@lowbit-kv/core/testing';
+import koffi from 'koffi';
 import { DeviceMemory } from '../../../src/driver/device-memory.js';
+import { UploadRing } from '../../../src/driver/upload-ring.js';
 import { DeviceTensor } from '../../../src/general/device-tensor.js';
-import { GeneralPack, statisticsPacks } from '../../../src/general/general-pack.js';
+import { GeneralPages } from '../../../src/general/general-pages.js';
 import { TensorMemory } from '../../../src/memory/tensor-memory.js';
-import type { Opened } from '../open-fake.js';
+import { BufferPool } from '../../../src/store/buffer-pool.js';
+import { SharedTables } from '../../../src/store/shared-tables.js';
+import { StepFlags } from '../../../src/store/step-flags.js';
+import type { FakeKernel } from '../fake/kernels.js';
+import { type Opened, withFake } from '../open-fake.js';
 import { dataOf } from '../pack/data.js';
-import { packWords } from './pack-words.js';
+import { differenceOf } from '../pack/launches.js';
 
-const PAGES = { packed: 4, window: 5, statistics: 2 } as const;
+const PAGES = { packed: 4, window: 3, statistics: 2 } as const;
 const KINDS = ['packed', 'window', 'statistics'] as const;
 const INPUT_ROWS = 50;
-/** Of an outlier fault. */
-const NONE = 0xffffffff;
 
 type Bytes = Readonly<Record<(typeof KINDS)[number], Uint8Array>>;
 
-export interface TensorAppend {
+interface TensorAppend {
   readonly tensor: 'key' | 'value';
   readonly before: Bytes;
   /** f16 `[rows, heads, headDim]`. */
@@ -39,21 +43,23 @@ export interface TensorAppend {
   readonly work: TensorWork;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly bytes: Bytes;
   /** The smallest head that has more outliers than there is room for. */
   readonly fault: number | null;
 }
 
 /** Pages full of noise, windows and an input of `kinds` of data, statistics, and packs into some of the pages. */
-export function drawAppend(plan: TensorPlan, kinds: readonly string[], seed: number): TensorAppend {
+function drawAppend(plan: TensorPlan, kinds: readonly string[], seed: number): TensorAppend {
   const draw = createDraws(seed);
   const { heads, headDim, layout, tensor } = plan;
   if (layout === null) throw new TypeError('the tensor is not packed');
   const rows = PAGES.window * WINDOW_PAGE_TOKENS;
   // A head of a window page is as many rows of one head.
   const windows = dataOf(kinds, { tokens: rows, heads, headDim }, seed + 1);
-  const noise = (size: number) => Uint8Array.from({ length: size }, () => draw());
+  const piece = Uint8Array.from({ length: 4099 }, () => draw());
+  const noise = (size: number) =>
+    new Uint8Array(Buffer.alloc(size, size === 0 ? undefined : piece));
   const statistics = [0, 1].map((page) => ({
     page,
     sources: drawSpans(draw, tokensOf(plan, draw)),
@@ -129,8 +135,48 @@ function drawSpans(draw: () => number, tokens: number): Span[] {
   return spans;
 }
 
+/** Runs work on every packed tensor of a plan; gives a line for each difference from what the reference leaves. */
+export async function differencesOf(
+  kernels: readonly FakeKernel[],
+  plan: Plan,
+  kinds: readonly string[],
+  seed: number,
+): Promise<string[]> {
+  const differences: string[] = [];
+  for (const [layer, layerPlan] of plan.layers.entries()) {
+    for (const [i, tensor] of [layerPlan.key, layerPlan.value].entries()) {
+      if (tensor.layout === null || tensor.codec !== undefined) continue;
+      const append = drawAppend(tensor, kinds, seed + 20 * layer + 10 * i);
+      const expected = await referenceOutcome(plan, layer, append);
+      if (Buffer.compare(expected.bytes.packed, append.before.packed) === 0)
+        throw new Error('the reference packs nothing');
+      const addressOf = (buffer: ArrayBuffer) => BigInt(koffi.address(buffer));
+      await withFake({ kernels, addressOf }, async (opened) => {
+        const actual = await kernelOutcome(opened, tensor, append, seed % 2 === 0 ? 1 : 2 ** 24);
+        const say = (what: string, value: unknown) =>
+          differences.push(`${tensor.tensor}s of layer ${layer}: ${what} ${JSON.stringify(value)}`);
+        if (!isSameFault(actual.fault, expected.fault))
+          say('fault', [actual.fault, expected.fault]);
+        for (const kind of KINDS) {
+          const difference = differenceOf(actual.bytes[kind], expected.bytes[kind]);
+          // What a failed step leaves in its pages is nobody's.
+          if (difference !== undefined && (kind !== 'packed' || expected.fault === null))
+            say(`${kind} pages`, difference);
+        }
+      });
+    }
+  }
+  return differences;
+}
+
+/** The reference ends at the first token that fails: of its heads, some smaller one may fail later. */
+function isSameFault(actual: number | null, reference: number | null): boolean {
+  if (actual === null || reference === null) return actual === reference;
+  return actual <= reference;
+}
+
 /** Memory as the reference leaves it. */
-export async function referenceOutcome(
+async function referenceOutcome(
   plan: Plan,
   layer: number,
   { tensor, before, input, work }: TensorAppend,
@@ -149,8 +195,7 @@ export async function referenceOutcome(
     return f16Tensor(data, [data.length / (heads * headDim), heads, headDim]);
   };
   const none: TensorWork = { copies: [], statistics: [], writes: [], packs: [] };
-  let fault: number | null = null;
-  try {
+  const fault = await faultOf(() =>
     store.append({
       step: 0,
       layer,
@@ -158,11 +203,8 @@ export async function referenceOutcome(
       value: tensorOf('value'),
       work: { key: none, value: none, [tensor]: work },
       rows: [],
-    });
-  } catch (error) {
-    if (!LowbitKvError.is(error) || error.code !== 'OUTLIER_CAPACITY') throw error;
-    fault = error.where?.head as number;
-  }
+    }),
+  );
   const [packed, window, statistics] = await Promise.all(
     KINDS.map((kind) => store.readPages({ layer, tensor, kind, pages: numbersOf(kind) })),
   );
@@ -170,62 +212,54 @@ export async function referenceOutcome(
 }
 
 /** Memory as the general kernels leave it. */
-export function kernelOutcome(
+async function kernelOutcome(
   { context, stream, module }: Opened,
   plan: TensorPlan,
   { before, input, work }: TensorAppend,
-): Outcome {
-  const memory = TensorMemory.allocate(
-    stream,
-    plan,
-    PAGES,
-    (plan.layout?.pageBytes ?? 0) / plan.heads,
-  );
+  scratchBytes: number,
+): Promise<Outcome> {
+  const memory = TensorMemory.allocate(stream, plan, PAGES, plan.layout?.pageBytes ?? 0);
   const tensor = new DeviceTensor(context, plan);
-  const rows = upload(context, new Uint8Array(input.buffer));
-  const fault = upload(context, new Uint8Array(Uint32Array.of(NONE).buffer));
-  const owned: { dispose(): void }[] = [memory, tensor, rows, fault];
-  const tableOf = (packs: readonly PackWork[]) => {
-    const table = upload(context, new Uint8Array(packWords(memory, packs).buffer));
-    owned.push(table);
-    return table.pointer;
-  };
-  const scratch = {
-    take: (bytes: number) => DeviceMemory.allocate(context, bytes),
-    // Freeing waits for the stream.
-    give: (taken: DeviceMemory) => taken.dispose(),
-  };
-  const general = new GeneralPack({ module, memory, tensor, scratch });
+  const rows = DeviceMemory.allocate(context, input.byteLength);
+  const ring = new UploadRing(context);
+  const scratch = new BufferPool(context);
+  const flags = new StepFlags(context, stream);
+  const tables = new SharedTables(stream, ring, scratch);
+  const pages = new GeneralPages({ module, memory, tensor, scratch, scratchBytes, layer: 0 });
   // Pages are zeros only then.
   stream.synchronize();
-  for (const kind of KINDS)
-    for (let page = 0; page < PAGES[kind] && memory.sizeOf(kind) > 0; page++) {
-      const size = memory.sizeOf(kind);
-      memory.page(kind, page).upload(before[kind].subarray(page * size, (page + 1) * size));
-    }
-  const jobOf = (packs: readonly PackWork[]) => ({ table: tableOf(packs), input: rows.pointer });
-  if (work.statistics.length > 0)
-    general.measure(stream, jobOf(statisticsPacks(work.statistics)), work.statistics);
-  general.pack(stream, jobOf(work.packs), work.packs, fault.pointer);
-  stream.synchronize();
-  const bytesOf = (kind: (typeof KINDS)[number]) =>
-    Buffer.concat(
-      [...Array(memory.sizeOf(kind) === 0 ? 0 : PAGES[kind]).keys()].map((page) =>
-        memory.page(kind, page).download(),
-      ),
+  rows.all.upload(new Uint8Array(input.buffer));
+  const pagesOf = (kind: (typeof KINDS)[number]) =>
+    [...Array(memory.sizeOf(kind) === 0 ? 0 : PAGES[kind]).keys()].map((page) =>
+      memory.page(kind, page),
     );
+  for (const kind of KINDS)
+    for (const [page, range] of pagesOf(kind).entries())
+      range.upload(before[kind].subarray(page * range.bytes, (page + 1) * range.bytes));
+  const step = 3;
+  const pack = { stream, step, tables, flags, input: rows.all };
+  if (work.statistics.length > 0) pages.measure(pack, work.statistics);
+  pages.pack(pack, work.packs);
+  const fault = await faultOf(() => flags.check(step));
+  const bytesOf = (kind: (typeof KINDS)[number]) =>
+    Buffer.concat(pagesOf(kind).map((range) => range.download()));
   const bytes = {
     packed: bytesOf('packed'),
     window: bytesOf('window'),
     statistics: bytesOf('statistics'),
   };
-  const [word] = new Uint32Array(fault.all.download().slice().buffer);
-  for (const one of owned) one.dispose();
-  return { bytes, fault: word === NONE ? null : (word as number) };
+  tables.release(step);
+  for (const one of [memory, tensor, rows, ring, scratch, flags]) one.dispose();
+  return { bytes, fault };
 }
 
-function upload(context: Opened['context'], bytes: Uint8Array): DeviceMemory {
-  const memory = DeviceMemory.allocate(context, Math.max(4, bytes.byteLength));
-  memory.range(0, bytes.byteLength).upload(bytes);
-  return memory;
+/** Head of the OUTLIER_CAPACITY that `work` throws. */
+async function faultOf(work: () => unknown): Promise<number | null> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    if (!LowbitKvError.is(error) || error.code !== 'OUTLIER_CAPACITY') throw error;
+    return error.where?.head as number;
+  }
 }

@@ -1,0 +1,68 @@
+/**
+ * Packed pages in canonical order, of any plan but codecs: for a store, through kernels driven by numbers of the plan.
+ */
+import { LowbitKvError, type PackWork, type TensorWork } from '@lowbit-kv/core';
+import { packWords } from '../store/pack-words.js';
+import type { PackContext, PackedPages } from '../store/packed-pages.js';
+import { GeneralPack, type GeneralPackOptions, statisticsPacks } from './general-pack.js';
+
+export interface GeneralPagesOptions extends GeneralPackOptions {
+  /** Of the model, for errors. */
+  readonly layer: number;
+}
+
+export class GeneralPages implements PackedPages {
+  readonly #options: GeneralPagesOptions;
+  readonly #general: GeneralPack;
+  /** What tables depend on. */
+  readonly #sizes: string;
+
+  /** Throws KERNEL_IMAGE_INVALID when the image lacks a kernel. */
+  constructor(options: GeneralPagesOptions) {
+    const { memory } = options;
+    const { heads, headDim } = memory.plan;
+    this.#options = options;
+    this.#general = new GeneralPack(options);
+    this.#sizes = [heads, headDim, memory.sizeOf('packed'), memory.sizeOf('statistics')].join();
+  }
+
+  measure(context: PackContext, statistics: TensorWork['statistics']): void {
+    const table = this.#table(context, statistics, () => statisticsPacks(statistics));
+    this.#general.measure(context.stream, { table, input: context.input.pointer }, statistics);
+  }
+
+  pack(context: PackContext, packs: readonly PackWork[]): void {
+    const { stream, flags, step, input } = context;
+    const hasBands = this.#options.memory.plan.layout?.sparse != null;
+    const fault = hasBands ? flags.register(step, (head) => this.#outlierCapacity(head)) : 0n;
+    const table = this.#table(context, packs, () => packs);
+    this.#general.pack(stream, { table, input: input.pointer }, packs, fault);
+  }
+
+  toCanonical(page: Uint8Array): Uint8Array {
+    return page;
+  }
+
+  fromCanonical(block: Uint8Array): Uint8Array {
+    return block;
+  }
+
+  #table({ tables, step }: PackContext, work: object, packs: () => readonly PackWork[]): bigint {
+    return tables.of(step, work, `general ${this.#sizes}`, () =>
+      packWords(this.#options.memory, packs()),
+    );
+  }
+
+  #outlierCapacity(head: number): LowbitKvError {
+    const { memory, layer } = this.#options;
+    const { tensor, layout, headNumbers } = memory.plan;
+    const capacity = layout?.sparse?.entries.capacity ?? 0;
+    return new LowbitKvError('OUTLIER_CAPACITY', {
+      message: 'a block has more outliers than there is room for',
+      value: `more than ${capacity}`,
+      valid: `at most ${capacity} in ${layout?.blockTokens} tokens of a head`,
+      next: 'Raise outliers.storage.reserve of the scheme (64 holds everything), or calibrate the thresholds on data like this.',
+      where: { tensor, layer, head: headNumbers?.[head] ?? head },
+    });
+  }
+}
