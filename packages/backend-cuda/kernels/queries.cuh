@@ -5,13 +5,30 @@
 
 namespace lowbit {
 
-/// Four elements of queries that begin at multiples of 16 bytes.
-__device__ __forceinline__ float4 fourOf(const void* queries, QueryType type, size_t index) {
-  if (type == QueryType::F32) return __ldg(static_cast<const float4*>(queries) + index);
-  const uint2 q = __ldg(static_cast<const uint2*>(queries) + index);
-  if (type == QueryType::F16) return make_float4(lowHalf(q.x), highHalf(q.x), lowHalf(q.y), highHalf(q.y));
-  return make_float4(__uint_as_float(q.x << 16), __uint_as_float(q.x & 0xffff0000u), __uint_as_float(q.y << 16),
-                     __uint_as_float(q.y & 0xffff0000u));
+/// Elements 16 i to 16 i + 3 of a query from `first` on, which is a multiple of 4. All are on their way together.
+template <int COUNT>
+__device__ __forceinline__ void loadFours(float (&x)[COUNT][4], const void* queries, QueryType type, size_t first) {
+  if (type == QueryType::F32) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+      const float4 q = __ldg(static_cast<const float4*>(queries) + first / 4 + 4 * i);
+      x[i][0] = q.x, x[i][1] = q.y, x[i][2] = q.z, x[i][3] = q.w;
+    }
+    return;
+  }
+  uint2 pairs[COUNT];
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) pairs[i] = __ldg(static_cast<const uint2*>(queries) + first / 4 + 4 * i);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) {
+    const uint32_t words[2] = {pairs[i].x, pairs[i].y};
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      const bool isHalf = type == QueryType::F16;
+      x[i][2 * j] = isHalf ? lowHalf(words[j]) : __uint_as_float(words[j] << 16);
+      x[i][2 * j + 1] = isHalf ? highHalf(words[j]) : __uint_as_float(words[j] & 0xffff0000u);
+    }
+  }
 }
 
 /// Queries of head lane / 8 as they meet keys. Lanes of even g prepare the first half of the channels, those of odd g the
@@ -33,10 +50,11 @@ struct Queries {
   __device__ __forceinline__ void load(const void* queries, QueryType type, size_t first, const __half* reciprocals, float scale, int lane) {
     const int t = lane % 4, role = lane / 4 % 2;
     float x[HALVES][4];
+    loadFours(x, queries, type, first + 4 * t);
 #pragma unroll
     for (int half = 0; half < HALVES; half++) {
-      const float4 q = fourOf(queries, type, first / 4 + 4 * half + t);
-      x[half][0] = q.x * scale, x[half][1] = q.y * scale, x[half][2] = q.z * scale, x[half][3] = q.w * scale;
+#pragma unroll
+      for (int j = 0; j < 4; j++) x[half][j] *= scale;
 #pragma unroll
       for (int pair = 0; pair < 2; pair++) {
         __half2 part = __floats2half2_rn(x[half][2 * pair], x[half][2 * pair + 1]);

@@ -1,13 +1,16 @@
 // The backend through the public API on the fake driver, against the reference: every byte and every output.
-import { createPlan, type Geometry, type Plan } from '@lowbit-kv/core';
+import { createPlan, type Geometry, type Plan, type QuantizedTensorScheme } from '@lowbit-kv/core';
 import { createTwin, type Pair, type Twin } from '@lowbit-kv/core/contract';
-import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
+import { asymmetric, hybrid, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PACK_INSTANCES } from '../src/instances.js';
 import { packTile } from '../src/pages/pack-tile.js';
 import { type FakeBackend, fakeBackend } from './support/fake-backend.js';
+import type { CompiledKernels } from './support/host/compile-kernels.js';
+import { buildGeneralKernels } from './support/host/general-kernels.js';
 import { buildHostKernels, type HostKernels } from './support/host/host-kernels.js';
 import { compiler } from './support/pack/host-program.js';
+import { FACTORS } from './support/pack/instances.js';
 
 const GEOMETRY: Geometry = {
   layers: 2,
@@ -26,9 +29,31 @@ function planOf(bits: 2 | 4, groupSize: 32 | 64 | 128, change: Partial<Geometry>
   return createPlan(scheme, { ...GEOMETRY, ...change }, { blockTokens: 128 });
 }
 
+/** Keys around zero with factors of the sequence, values by channel. */
+function plainOf(value: QuantizedTensorScheme, change: Partial<Geometry> = {}): Plan {
+  const key = {
+    ...symmetric(3, 'full', 'channels', 32, { recent: 40, flush: 32 }),
+    transforms: [FACTORS],
+  };
+  const scheme = inlineScheme({ sinks: 5, key, value, packing: 'before-attention' });
+  return createPlan(scheme, { ...GEOMETRY, ...change }, { blockTokens: 128 });
+}
+
+const WINDOW = { recent: 40, flush: 32 };
+
 const PLANS: readonly [string, Plan][] = [
   ['4 bits, groups of 32', planOf(4, 32)],
   ['2 bits, groups of 128', planOf(2, 128)],
+  ['seven query heads of a kv head', planOf(4, 128, { queryHeads: 14 })],
+  ['nine query heads of a kv head', planOf(2, 32, { queryHeads: 18 })],
+  ['3 bits around zero', plainOf(symmetric(3, 'fullSigned', 'tokens', 32, WINDOW))],
+  [
+    'hybrid values',
+    plainOf(hybrid(2, 'full', 2, 'symmetric', 'tokens', 32, WINDOW), {
+      keyHeadDim: 64,
+      valueHeadDim: 64,
+    }),
+  ],
   [
     'soft cap and sliding window',
     planOf(4, 64, { softCap: 3, slidingWindow: { size: 150, sinks: 2 } }),
@@ -37,15 +62,21 @@ const PLANS: readonly [string, Plan][] = [
 
 describe.skipIf(compiler === undefined)('the backend on the fake driver', () => {
   let host: HostKernels;
+  // Statistics of sequences are measured by kernels for any plan.
+  let general: CompiledKernels;
 
   beforeAll(() => {
     host = buildHostKernels();
-  }, 120_000);
+    general = buildGeneralKernels(undefined, ['-O1']);
+  }, 240_000);
 
-  afterAll(() => host.remove());
+  afterAll(() => {
+    host.remove();
+    general.remove();
+  });
 
   async function withTwin(plan: Plan, body: (twin: Twin, fake: FakeBackend) => Promise<void>) {
-    const opened = fakeBackend(host.kernels);
+    const opened = fakeBackend([...host.kernels, ...general.kernels]);
     const twin = await createTwin(plan, opened.backend, { tokens: 1024 });
     await body(twin, opened);
     twin.dispose();

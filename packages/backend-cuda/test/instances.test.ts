@@ -7,7 +7,6 @@ import {
   type Plan,
   type QuantizedTensorScheme,
   type TensorScheme,
-  type Transform,
 } from '@lowbit-kv/core';
 import {
   asymmetric,
@@ -21,6 +20,7 @@ import { describe, expect, it } from 'vitest';
 import { chooseInstance, choosePackInstance } from '../src/choose-instance.js';
 import { INSTANCES, PACK_INSTANCES, type TensorInstance } from '../src/instances.js';
 import { instanceTable } from './support/instance-table.js';
+import { FACTORS } from './support/pack/instances.js';
 
 const GEOMETRY: Geometry = {
   layers: 1,
@@ -101,15 +101,6 @@ describe('query heads of a kv head', () => {
     expect(instance?.blockHeads).toBe(blockHeads);
   });
 });
-
-const FACTORS: Transform = {
-  kind: 'channelScale',
-  scope: 'sequence',
-  statistic: 'rootAbsoluteMaximum',
-  statisticsTokens: 32,
-  clamp: [2 ** -6, 2 ** 6],
-  minimumSpread: 1.2,
-};
 
 describe('codes around zero', () => {
   const value = symmetric(3, 'full', 'tokens', 32);

@@ -31,8 +31,9 @@ export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] =
       const { grid, block, sharedBytes } = call;
       launches.push({ grid, block, sharedBytes, items: job.items });
       // Later blocks first: the order is nobody's to count on.
-      for (let head = grid[1] - 1; head >= 0; head--)
-        for (let item = grid[0] - 1; item >= 0; item--) job.runBlock(item, head);
+      for (let share = grid[2] - 1; share >= 0; share--)
+        for (let head = grid[1] - 1; head >= 0; head--)
+          for (let item = grid[0] - 1; item >= 0; item--) job.runBlock(item, head, share, grid[2]);
     },
   };
 }
@@ -50,15 +51,18 @@ class Job {
   readonly #rows = new Map<string, Float32Array>();
   readonly #view: DataView;
   readonly #headDim: number;
+  /** Query heads of a kv head, and of a block at most. */
   readonly #group: number;
+  readonly #blockHeads: number;
   readonly #layouts: Readonly<Record<'key' | 'value', PageLayout>>;
 
   constructor({ parameters, memory }: KernelCall, instance: KernelInstance) {
-    const { headDim, key, value } = instance;
+    const { headDim, key, value, blockHeads } = instance;
     this.#memory = memory;
     this.#view = parameters.bytes(0);
     this.#headDim = headDim;
     this.#group = this.#integer('queryHeads');
+    this.#blockHeads = blockHeads;
     this.#layouts = {
       key: pageLayout({ tensor: 'key', headDim, ...key }),
       value: pageLayout({ tensor: 'value', headDim, ...value }),
@@ -107,6 +111,14 @@ class Job {
     return values;
   }
 
+  /** What keys of a sequence were multiplied with when they were packed, undone. */
+  #plainKey(key: Float32Array, source: number, statistics: number, head: number): Float32Array {
+    const pages = this.#pointer('keyStatistics');
+    if (source !== 0 || statistics < 0 || pages === 0n) return key;
+    const reciprocals = this.#halves(pages, statistics * this.#integer('kvHeads') + head);
+    return key.map((value, channel) => value * Math.fround(1 / reciprocals[channel]!));
+  }
+
   #decodedRow(tensor: 'key' | 'value', source: number, row: number, head: number): Float32Array {
     const heads = this.#integer('kvHeads');
     if (source === 2) return this.#halves(this.#pointer(`${tensor}Input`), row * heads + head);
@@ -123,13 +135,16 @@ class Job {
 
   *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array]> {
     const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    const statistics = field('keyStatistics') | 0;
+    const keyOf = (source: number, row: number) =>
+      this.#plainKey(this.#row('key', source, row, head), source, statistics, head);
     for (let page = 0; page < field('pages'); page++) {
       const entry = this.#struct('pageTable', field('firstPage') + page, PAGE_ENTRY.bytes);
       const [key, value, , slots] = entry as unknown as number[];
       for (let i = 0; i < slots! >>> 16; i++) {
         const slot = (slots! & 0xffff) + i;
         yield [
-          this.#row('key', 0, key! * PAGE_TOKENS + slot, head),
+          keyOf(0, key! * PAGE_TOKENS + slot),
           this.#row('value', 0, value! * PAGE_TOKENS + slot, head),
         ];
       }
@@ -138,41 +153,48 @@ class Job {
       const entry = this.#struct('restTable', field('firstRest') + rest, REST_ENTRY.bytes);
       const [key, value] = entry as unknown as number[];
       yield [
-        this.#row('key', key! >>> 30, key! & 0x3fffffff, head),
+        keyOf(key! >>> 30, key! & 0x3fffffff),
         this.#row('value', value! >>> 30, value! & 0x3fffffff, head),
       ];
     }
   }
 
-  runBlock(block: number, head: number): void {
+  /** `share` of `shares`: which query heads of the kv head. */
+  runBlock(block: number, head: number, share: number, shares: number): void {
     const item = this.#struct('itemTable', block, ITEM.bytes);
     if (block >= this.items) return;
     const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
     const [sequence, split, splits] = [field('sequence'), field('split'), field('splits')];
     const heads = this.#integer('kvHeads');
     const row = sequence * heads + head;
-    const seen = Array.from({ length: this.#group }, (_, query) =>
-      this.#meet(item, head, this.#query(row * this.#group + query)),
+    const first = share * this.#blockHeads;
+    const count = Math.min(this.#blockHeads, this.#group - first);
+    const firstRow = row * this.#group + first;
+    const seen = Array.from({ length: count }, (_, query) =>
+      this.#meet(item, head, this.#query(firstRow + query)),
     );
     if (splits === 1) {
-      this.#write(row, seen);
+      this.#write(firstRow, seen);
       return;
     }
-    const stride = this.#group * (this.#headDim + 2);
-    const partials = (index: number) =>
-      this.#memory.at(
-        Float32Array,
-        this.#pointer('partials') + BigInt(4 * stride * (index * heads + head)),
-        stride,
-      );
+    const floats = this.#headDim + 2;
+    const partials = (index: number) => {
+      const place = floats * ((index * heads + head) * this.#group + first);
+      const pointer = this.#pointer('partials') + BigInt(4 * place);
+      return this.#memory.at(Float32Array, pointer, count * floats);
+    };
     this.#leave(partials(block), seen);
-    const arrivals = this.#memory.at(Uint32Array, this.#pointer('arrivals') + BigInt(4 * row), 1);
+    const arrivals = this.#memory.at(
+      Uint32Array,
+      this.#pointer('arrivals') + BigInt(4 * (row * shares + share)),
+      1,
+    );
     arrivals[0]! += 1;
     if (arrivals[0] !== splits) return;
     arrivals[0] = 0;
     const all = Array.from({ length: splits }, (_, i) => this.#take(partials(block - split + i)));
     this.#write(
-      row,
+      firstRow,
       seen.map((_, query) => joined(all.map((one) => one[query]!))),
     );
   }
@@ -201,25 +223,26 @@ class Job {
   #leave(partial: Float32Array, seen: readonly Seen[]): void {
     for (const [query, { output, largest, sum }] of seen.entries()) {
       partial.set(output, query * this.#headDim);
-      partial[this.#group * this.#headDim + query] = largest;
-      partial[this.#group * (this.#headDim + 1) + query] = sum;
+      partial[seen.length * this.#headDim + query] = largest;
+      partial[seen.length * (this.#headDim + 1) + query] = sum;
     }
   }
 
   #take(partial: Float32Array): Seen[] {
-    return Array.from({ length: this.#group }, (_, query) => ({
+    const count = partial.length / (this.#headDim + 2);
+    return Array.from({ length: count }, (_, query) => ({
       output: Float64Array.from(
         partial.subarray(query * this.#headDim, (query + 1) * this.#headDim),
       ),
-      largest: partial[this.#group * this.#headDim + query]!,
-      sum: partial[this.#group * (this.#headDim + 1) + query]!,
+      largest: partial[count * this.#headDim + query]!,
+      sum: partial[count * (this.#headDim + 1) + query]!,
     }));
   }
 
-  #write(row: number, seen: readonly Seen[]): void {
+  #write(firstRow: number, seen: readonly Seen[]): void {
     const logSumExp = this.#pointer('logSumExp');
     for (const [query, { output, largest, sum }] of seen.entries()) {
-      const index = row * this.#group + query;
+      const index = firstRow + query;
       const pointer = this.#pointer('output') + BigInt(4 * index * this.#headDim);
       const target = this.#memory.at(Float32Array, pointer, this.#headDim);
       for (let i = 0; i < this.#headDim; i++) target[i] = sum > 0 ? output[i]! / sum : 0;
@@ -232,14 +255,20 @@ class Job {
 
 /** Decodes a token of a piece. */
 function slotOf(piece: Uint8Array, layout: PageLayout, slot: number): Float32Array {
-  const { bits, headDim, along, groupSize } = layout.shape;
+  const { bits, headDim, along, groupSize, hasZero, isHybrid } = layout.shape;
   const half = (byte: number) => f16ToF32(piece[byte]! | (piece[byte + 1]! << 8));
   return Float32Array.from({ length: headDim }, (_, channel) => {
     const [own, other] = along === 'tokens' ? [slot, channel] : [channel, slot];
     const place = 2 * layout.parameterPlace(Math.floor(own / groupSize), other);
-    const bit = layout.codeBit(slot, channel);
-    const code = (piece[bit >> 3]! >> (bit & 7)) & (2 ** bits - 1);
-    return half(layout.scaleByte + place) * code + half(layout.zeroByte + place);
+    let code = 0;
+    for (let number = 0; number < bits; number++) {
+      const bit = layout.codeBit(slot, channel, number);
+      code |= ((piece[bit >> 3]! >> (bit & 7)) & 1) << number;
+    }
+    const scale = half(layout.scaleByte + place);
+    const isOver = hasZero && (!isHybrid || piece[layout.scaleByte + place + 1]! >> 7 === 1);
+    if (!isOver) return scale * (code - 2 ** (bits - 1));
+    return (isHybrid ? Math.abs(scale) : scale) * code + half(layout.zeroByte + place);
   });
 }
 

@@ -86,7 +86,8 @@ function schemeOf(instance: Instance): QuantizedTensorScheme {
   return instance.hasFactors ? { ...scheme, transforms: [FACTORS] } : scheme;
 }
 
-const FACTORS: Transform = {
+/** Factors that packing multiplies channels with, measured on the sequence. */
+export const FACTORS: Transform = {
   kind: 'channelScale',
   scope: 'sequence',
   statistic: 'rootAbsoluteMaximum',
