@@ -113,9 +113,12 @@ export const INSTANCES: readonly KernelInstance[] = LAYERS.flatMap((layer) =>
   ),
 );
 
-/** Blocks of eight query heads read pages once where two of four read them twice; larger heads leave no registers for them. */
+/**
+ * Blocks of eight query heads read pages once where two of four read them twice. Larger heads leave no registers for them, and
+ * pages of 2 bits are not what a block waits for.
+ */
 function hasWideBlocks({ headDim, key, value }: Layer): boolean {
-  return headDim === 128 && (key.along === 'tokens' || value.along === 'tokens');
+  return headDim === 128 && key.bits > 2 && (key.along === 'tokens' || value.along === 'tokens');
 }
 
 /** One for every way to pack a tensor that attention meets. */

@@ -13,7 +13,7 @@ const LANES = 32;
 /** That blocks of packing want on a multiprocessor together. */
 const PACK_LANES = 1024;
 /** Of a lane, stores and loads: what the 168 registers of twelve warps leave out. */
-const SPILLED_BYTES = 96;
+const SPILLED_BYTES = 128;
 const PACKAGE_BYTES = 20e6;
 
 const manifest = kernelManifest();
@@ -67,7 +67,8 @@ describe.each(cases)('%s, %s', (name, part) => {
       expect(text).toContain(image.kind === 'ptx' ? `.entry ${kernel}(` : `.text.${kernel}\0`);
       expect(registers, kernel).toBeGreaterThan(part === 'attend' ? 100 : 30);
       if (part === 'attend') {
-        expect(warps, kernel).toBeGreaterThanOrEqual(4);
+        // Of 8 bits, or of head dim 256, little fits into 99 KiB.
+        expect(warps, kernel).toBeGreaterThanOrEqual(2);
         expect(registers * LANES * (warps as number), kernel).toBeLessThanOrEqual(REGISTERS);
       } else expect(registers * PACK_LANES, kernel).toBeLessThanOrEqual(REGISTERS);
       expect(spilledBytes, kernel).toBeLessThanOrEqual(part === 'attend' ? SPILLED_BYTES : 0);
