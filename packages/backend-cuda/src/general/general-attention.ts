@@ -2,7 +2,11 @@
  * Attention of one layer over any plan but codecs, in canonical pages: what no kernel instance was built for.
  */
 import type { LayerPlan } from '@lowbit-kv/core';
-import { type AttentionBuffers, type AttentionGrid, AttentionJob } from '../attend/attention-job.js';
+import {
+  type AttentionBuffers,
+  type AttentionGrid,
+  AttentionJob,
+} from '../attend/attention-job.js';
 import { type AttentionLaunch, residentBlocks } from '../attend/layer-attention.js';
 import { DECODE_JOB } from '../attend/structs.js';
 import { slotsOf } from '../attend/work-list.js';

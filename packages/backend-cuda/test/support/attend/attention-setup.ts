@@ -14,8 +14,8 @@ import {
   WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
-import { AttentionScratch } from '../../../src/attend/attention-scratch.js';
 import type { AttentionBuffers } from '../../../src/attend/attention-job.js';
+import { AttentionScratch } from '../../../src/attend/attention-scratch.js';
 import { LayerAttention } from '../../../src/attend/layer-attention.js';
 import { StepTables } from '../../../src/attend/step-tables.js';
 import { PAGE_TOKENS } from '../../../src/attend/structs.js';
