@@ -2,11 +2,11 @@
  * The backend over an NVIDIA card: the driver is opened when it is first needed.
  */
 import type { Backend, BackendProbe, Plan } from '@lowbit-kv/core';
-import { type CudaSupport, supportOf } from './choose-instance.js';
 import { probeCuda } from './driver/probe.js';
 import { kernelManifest } from './images.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
 import { CudaStore } from './store/cuda-store.js';
+import { type CudaSupport, supportOf } from './support.js';
 
 export type CudaBackendOptions = RuntimeOptions;
 

@@ -45,7 +45,7 @@ describe.skipIf(compiler === undefined)('the backend on the fake driver', () => 
   afterAll(() => host.remove());
 
   async function withTwin(plan: Plan, body: (twin: Twin, fake: FakeBackend) => Promise<void>) {
-    const opened = fakeBackend(host);
+    const opened = fakeBackend(host.kernels);
     const twin = await createTwin(plan, opened.backend, { tokens: 1024 });
     await body(twin, opened);
     twin.dispose();

@@ -12,6 +12,7 @@ import { contractPlans } from './support/general/contract-plans.js';
 import type { CompiledKernels } from './support/host/compile-kernels.js';
 import { buildGeneralAttention } from './support/host/general-kernels.js';
 import { compiler, kernelFolder } from './support/pack/host-program.js';
+import { F32_ATTENTION } from './support/tolerances.js';
 
 interface Mutant {
   readonly name: string;
@@ -129,12 +130,13 @@ describe.skipIf(compiler === undefined)('mistakes are seen', () => {
 });
 
 async function areRight(cases: readonly AttendCase[], host: CompiledKernels): Promise<boolean> {
+  const { output, logSumExp } = F32_ATTENTION;
   for (const attended of cases) {
     const { expected } = attended;
     const actual = await launch(host, attended);
     const isClose =
-      nmse(actual.output, expected.output) <= 1e-11 &&
-      maxAbsDifference(actual.logSumExp, expected.logSumExp) <= 2e-5;
+      nmse(actual.output, expected.output) <= output.value &&
+      maxAbsDifference(actual.logSumExp, expected.logSumExp) <= logSumExp.value;
     if (!isClose || !actual.isSettled) return false;
   }
   return true;

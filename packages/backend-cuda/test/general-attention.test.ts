@@ -12,10 +12,7 @@ import { drawnPlans } from './support/general/drawn-plans.js';
 import type { CompiledKernels } from './support/host/compile-kernels.js';
 import { buildGeneralAttention } from './support/host/general-kernels.js';
 import { compiler } from './support/pack/host-program.js';
-
-/** As backends that sum in f32 are held to by the contract: of the output, and of log-sum-exps. */
-const OUTPUT_NMSE = 1e-11;
-const LOG_SUM_EXP = 2e-5;
+import { F32_ATTENTION } from './support/tolerances.js';
 
 const hasCodec = ({ layers }: Plan) =>
   layers.some(({ key, value }) => key.codec !== undefined || value.codec !== undefined);
@@ -41,8 +38,10 @@ describe.skipIf(compiler === undefined)('general attention', () => {
   afterAll(() => host.remove());
 
   function compare(actual: Attended, expected: Attended) {
-    expect(nmse(actual.output, expected.output)).toBeLessThanOrEqual(OUTPUT_NMSE);
-    expect(maxAbsDifference(actual.logSumExp, expected.logSumExp)).toBeLessThanOrEqual(LOG_SUM_EXP);
+    const { output, logSumExp } = F32_ATTENTION;
+    expect(nmse(actual.output, expected.output)).toBeLessThanOrEqual(output.value);
+    const difference = maxAbsDifference(actual.logSumExp, expected.logSumExp);
+    expect(difference).toBeLessThanOrEqual(logSumExp.value);
   }
 
   /** Gives the most items that a query token was split into. */

@@ -2,7 +2,7 @@
  * Packed pages in canonical order, of any plan but codecs: for a store, through kernels driven by numbers of the plan.
  */
 import { LowbitKvError, type PackWork, type TensorWork } from '@lowbit-kv/core';
-import { packWords } from '../store/fragment-pages.js';
+import { packWords } from '../store/pack-words.js';
 import type { PackContext, PackedPages } from '../store/packed-pages.js';
 import { GeneralPack, type GeneralPackOptions, statisticsPacks } from './general-pack.js';
 

@@ -48,8 +48,7 @@ export class CudaStore implements BlockStore {
       for (const resource of made.reverse()) resource.dispose();
     };
     try {
-      const { memory, layers } = createLayers(runtime, plan, options);
-      keep(memory);
+      const { memory, layers } = keep(createLayers(runtime, plan, options));
       this.#layers = layers;
       this.allocatedBytes = memory.allocatedBytes;
       this.#flags = keep(new StepFlags(context, stream));

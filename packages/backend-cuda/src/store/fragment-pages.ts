@@ -2,18 +2,14 @@
  * Packed pages in the order in which tensor cores take them (kernels/layout.cuh): packing on the card, canonical bytes on the
  * host.
  */
-import {
-  type PackedTensorPlan,
-  type PackWork,
-  type Span,
-  WINDOW_PAGE_TOKENS,
-} from '@lowbit-kv/core';
+import type { PackedTensorPlan, PackWork } from '@lowbit-kv/core';
 import type { Launch } from '../driver/launch.js';
-import type { Module } from '../driver/module.js';
 import type { PackInstance } from '../instances.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import { packTile } from '../pages/pack-tile.js';
 import { type PageMover, pageMover } from '../pages/page-layout.js';
+import type { Runtime } from '../runtime.js';
+import { packWords } from './pack-words.js';
 import type { PackContext, PackedPages } from './packed-pages.js';
 
 /** PackJob of kernels/pack-commands.cuh. */
@@ -21,10 +17,6 @@ export const PACK_JOB = {
   bytes: 48,
   fields: { table: 0, headBytes: 8, pages: 16, windowRows: 24, inputRows: 32, statistics: 40 },
 } as const;
-export const PACK_WORDS = 8;
-export const SPAN_WORDS = 6;
-const WINDOW_ROWS = 0;
-const INPUT_ROWS = 1;
 /** A dimension of the grid. */
 const MOST_PACKS = 65_535;
 
@@ -36,18 +28,22 @@ export class FragmentPages implements PackedPages {
   readonly #tiles: number;
   readonly #sizes: string;
 
-  constructor(module: Module, { name }: PackInstance, memory: TensorMemory) {
+  /** Throws KERNEL_IMAGE_INVALID. */
+  constructor(runtime: Runtime, { name }: PackInstance, memory: TensorMemory) {
     this.#memory = memory;
     this.#plan = memory.plan as PackedTensorPlan;
     this.#mover = pageMover(this.#plan);
     const { headDim, heads } = this.#plan;
     const tile = packTile(this.#mover.layout.shape);
     this.#tiles = heads * tile.tiles;
-    this.#launch = module.kernel(name, [{ bytes: PACK_JOB.bytes }]).prepare({
-      grid: [1],
-      block: [tile.threads],
-      sharedBytes: tile.sharedBytes,
-    });
+    this.#launch = runtime
+      .module('pack')
+      .kernel(name, [{ bytes: PACK_JOB.bytes }])
+      .prepare({
+        grid: [1],
+        block: [tile.threads],
+        sharedBytes: tile.sharedBytes,
+      });
     const job = this.#launch.parameters.view(0);
     const { fields } = PACK_JOB;
     job.setBigUint64(fields.headBytes, BigInt(this.#mover.layout.bytes), true);
@@ -92,41 +88,4 @@ export class FragmentPages implements PackedPages {
     }
     return page;
   }
-}
-
-/** The table of a launch, as kernels/pack-commands.cuh reads it. */
-export function packWords(memory: TensorMemory, packs: readonly PackWork[]): Uint32Array {
-  const { heads, headDim } = memory.plan;
-  const spanCount = packs.reduce((sum, { sources }) => sum + sources.length, 0);
-  const words = new Uint32Array(packs.length * PACK_WORDS + spanCount * SPAN_WORDS);
-  const setLong = (at: number, value: number) => {
-    words[at] = value;
-    words[at + 1] = Math.floor(value / 2 ** 32);
-  };
-  const setSpan = (at: number, row: number, { source, page, slot }: Span) => {
-    const isInput = source === 'input';
-    const width = heads * headDim;
-    words[at] = row;
-    words[at + 1] = isInput ? width : headDim;
-    setLong(
-      at + 2,
-      isInput ? 2 * slot * width : page * memory.sizeOf('window') + 2 * slot * headDim,
-    );
-    words[at + 4] = isInput ? headDim : WINDOW_PAGE_TOKENS * headDim;
-    words[at + 5] = isInput ? INPUT_ROWS : WINDOW_ROWS;
-  };
-  let span = packs.length * PACK_WORDS;
-  for (const [i, { page, slot, count, sources, statistics }] of packs.entries()) {
-    const at = i * PACK_WORDS;
-    setLong(at, page * memory.sizeOf('packed'));
-    words.set([slot, count, span, sources.length], at + 2);
-    setLong(at + 6, Math.max(0, statistics) * memory.sizeOf('statistics'));
-    let row = 0;
-    for (const source of sources) {
-      setSpan(span, row, source);
-      row += source.count;
-      span += SPAN_WORDS;
-    }
-  }
-  return words;
 }

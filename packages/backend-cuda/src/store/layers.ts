@@ -1,14 +1,23 @@
 /**
  * The layers of a cache on a card: their pages, and the kernels that work on them.
  */
-import { type LayerPlan, LowbitKvError, type Plan, type StoreOptions } from '@lowbit-kv/core';
+import {
+  type LayerPlan,
+  LowbitKvError,
+  type Plan,
+  type StoreOptions,
+  type TensorPlan,
+} from '@lowbit-kv/core';
 import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { chooseInstance } from '../choose-instance.js';
+import { DeviceTensor } from '../general/device-tensor.js';
+import { GeneralAttention } from '../general/general-attention.js';
+import { GeneralPages } from '../general/general-pages.js';
 import { type KernelInstance, packInstanceOf } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
+import { kernelsOf, supportOf } from '../support.js';
 import { FragmentPages } from './fragment-pages.js';
 import type { PackedPages } from './packed-pages.js';
 
@@ -27,38 +36,49 @@ export interface Layer {
   readonly pageTokens: { readonly key: number; readonly value: number };
 }
 
+export interface LayerSet {
+  readonly memory: StoreMemory;
+  readonly layers: readonly Layer[];
+  dispose(): void;
+}
+
 /** Throws DEVICE_OUT_OF_MEMORY, PLAN_REFUSED for plans without kernels, KERNEL_IMAGE_INVALID. */
-export function createLayers(
-  runtime: Runtime,
-  plan: Plan,
-  { pages }: StoreOptions,
-): { readonly memory: StoreMemory; readonly layers: readonly Layer[] } {
-  const instances = plan.layers.map((layer) => requireInstance(layer));
-  const memory = StoreMemory.allocate(runtime.stream, plan, pages, fragmentPageBytes);
+export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptions): LayerSet {
+  requireSupport(plan);
+  const instances = plan.layers.map((layer) => kernelsOf(layer).instance);
+  const packedBytes = (tensor: TensorPlan, layer: number) =>
+    instances[layer] === undefined ? (tensor.layout?.pageBytes ?? 0) : fragmentPageBytes(tensor);
+  const memory = StoreMemory.allocate(runtime.stream, plan, pages, packedBytes);
+  const made: { dispose(): void }[] = [memory];
+  const dispose = () => {
+    for (const resource of made.toReversed()) resource.dispose();
+  };
   try {
-    const layers = plan.layers.map((layer, i) =>
-      layerOf(runtime, layer, memory.layers[i] as LayerMemory, instances[i] as KernelInstance),
-    );
-    return { memory, layers };
+    const layers = plan.layers.map((layer, i) => {
+      const own = memory.layers[i] as LayerMemory;
+      const instance = instances[i];
+      if (instance !== undefined) return fragmentLayer(runtime, layer, own, instance);
+      return generalLayer(runtime, layer, own, made);
+    });
+    return { memory, layers, dispose };
   } catch (error) {
-    memory.dispose();
+    dispose();
     throw error;
   }
 }
 
-function requireInstance(layer: LayerPlan): KernelInstance {
-  const choice = chooseInstance(layer);
-  if (choice.instance !== undefined) return choice.instance;
+function requireSupport(plan: Plan): void {
+  const support = supportOf(plan);
+  if (support.kind === 'native') return;
   throw new LowbitKvError('PLAN_REFUSED', {
     message: 'the CUDA backend has no kernels for this plan',
-    value: choice.reasons.join('; '),
+    value: support.reasons.join('; '),
     valid: 'a plan that `supports` calls native',
     next: 'Ask `supports` before a cache is created, or use another backend.',
-    where: { layer: layer.layer },
   });
 }
 
-function layerOf(
+function fragmentLayer(
   runtime: Runtime,
   plan: LayerPlan,
   memory: LayerMemory,
@@ -66,7 +86,7 @@ function layerOf(
 ): Layer {
   const tensor = (name: 'key' | 'value'): LayerTensor => ({
     memory: memory[name],
-    pages: new FragmentPages(runtime.module('pack'), packInstanceOf(instance, name), memory[name]),
+    pages: new FragmentPages(runtime, packInstanceOf(instance, name), memory[name]),
   });
   return {
     plan,
@@ -80,6 +100,49 @@ function layerOf(
       memory,
     }),
     pageTokens: { key: PAGE_TOKENS, value: PAGE_TOKENS },
+  };
+}
+
+function generalLayer(
+  runtime: Runtime,
+  plan: LayerPlan,
+  memory: LayerMemory,
+  made: { dispose(): void }[],
+): Layer {
+  const numbers = (name: 'key' | 'value') => {
+    const rotary = name === 'key' ? plan.geometry.rotary : null;
+    const tensor = new DeviceTensor(runtime.context, plan[name], rotary);
+    made.push(tensor);
+    return tensor;
+  };
+  const tensors = { key: numbers('key'), value: numbers('value') };
+  const tensor = (name: 'key' | 'value'): LayerTensor => ({
+    memory: memory[name],
+    pages:
+      plan[name].layout === null
+        ? undefined
+        : new GeneralPages({
+            module: runtime.module('general'),
+            memory: memory[name],
+            tensor: tensors[name],
+            scratch: runtime.pool,
+            layer: plan.layer,
+          }),
+  });
+  return {
+    plan,
+    key: tensor('key'),
+    value: tensor('value'),
+    attention: new GeneralAttention({
+      module: runtime.module('general'),
+      plan,
+      memory,
+      ...tensors,
+    }),
+    pageTokens: {
+      key: plan.key.layout?.blockTokens ?? 1,
+      value: plan.value.layout?.blockTokens ?? 1,
+    },
   };
 }
 

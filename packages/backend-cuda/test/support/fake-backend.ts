@@ -8,7 +8,7 @@ import { INSTANCES } from '../../src/instances.js';
 import { fakeAttention } from './attend/fake-attention.js';
 import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
-import type { HostKernels } from './host/host-kernels.js';
+import type { FakeKernel } from './fake/kernels.js';
 
 const ATTENTION = INSTANCES.map((instance) => fakeAttention(instance));
 
@@ -37,10 +37,11 @@ export interface FakeBackend {
   readonly backend: CudaBackend;
 }
 
-export function fakeBackend(host: HostKernels): FakeBackend {
+/** `host`: packing, moving and general kernels. */
+export function fakeBackend(host: readonly FakeKernel[]): FakeBackend {
   const fake = new FakeCuda({
     devices: [{ memoryBytes: 2 ** 34 }],
-    kernels: [...host.kernels, ...ATTENTION],
+    kernels: [...host, ...ATTENTION],
     addressOf: (buffer) => BigInt(koffi.address(buffer)),
   });
   const kernels = { images: () => [IMAGE], bytes: () => FAKE_FATBIN };

@@ -1,0 +1,25 @@
+// The contract suite of core, over kernels that the host runs.
+import { describeBackend } from '@lowbit-kv/core/contract';
+import { afterAll, describe, expect, it } from 'vitest';
+import { fakeBackend } from './support/fake-backend.js';
+import { buildGeneralAttention, buildGeneralKernels } from './support/host/general-kernels.js';
+import { buildHostKernels } from './support/host/host-kernels.js';
+import { compiler } from './support/pack/host-program.js';
+import { F32_ATTENTION } from './support/tolerances.js';
+
+if (compiler === undefined) {
+  describe.skip('contract of backend cuda (needs a C++ compiler)', () => it('runs', () => {}));
+} else {
+  const libraries = [
+    buildHostKernels(),
+    buildGeneralKernels(undefined, ['-O2']),
+    buildGeneralAttention(),
+  ];
+  const { fake, backend } = fakeBackend(libraries.flatMap(({ kernels }) => [...kernels]));
+  afterAll(() => {
+    backend.dispose();
+    for (const library of libraries) library.remove();
+    expect(fake.leaks()).toEqual([]);
+  });
+  describeBackend(backend, { tolerances: F32_ATTENTION });
+}
