@@ -110,7 +110,7 @@ describe.skipIf(compiler === undefined)('mistakes are seen', () => {
   let right: CompiledKernels;
   beforeAll(() => {
     right = buildGeneralAttention(kernelFolder, QUICK);
-  });
+  }, 60_000);
   afterAll(() => right.remove());
 
   it.each(mutants)('$name', async (mutant) => {

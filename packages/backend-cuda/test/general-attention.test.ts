@@ -34,7 +34,7 @@ describe.skipIf(compiler === undefined)('general attention', () => {
   let host: CompiledKernels;
   beforeAll(() => {
     host = buildGeneralAttention();
-  });
+  }, 60_000);
   afterAll(() => host.remove());
 
   function compare(actual: Attended, expected: Attended) {
