@@ -35,18 +35,20 @@ LOWBIT_INLINE Parameters affineParameters(Range range, float step) {
 }
 
 struct VectorRanges {
-  Range outer{INFINITY, -INFINITY};
-  Range inner{INFINITY, -INFINITY};
-  Range middle{INFINITY, -INFINITY};
-  float middleLargest = 0.0f;
-  bool anyLow = false;
-  bool anyHigh = false;
+  Range outer;
+  Range inner;
+  Range middle;
+  float middleLargest;
+  bool anyLow;
+  bool anyHigh;
 };
 
-LOWBIT_INLINE VectorRanges rangesOf(const GeneralTensor& tensor, const GeneralTile& tile, uint32_t first, uint32_t size) {
-  VectorRanges ranges;
+/// Of every `stride`-th element of a run.
+LOWBIT_INLINE VectorRanges rangesOf(const GeneralTensor& tensor, const GeneralTile& tile, uint32_t first, uint32_t end, uint32_t stride) {
+  const Range empty{INFINITY, -INFINITY};
+  VectorRanges ranges{empty, empty, empty, 0.0f, false, false};
   LOWBIT_ROLLED
-  for (uint32_t i = first; i < first + size; ++i) {
+  for (uint32_t i = first; i < end; i += stride) {
     const float value = tile.at(i);
     switch (bandOf(tensor, value)) {
       case Band::OUTER:
@@ -67,6 +69,20 @@ LOWBIT_INLINE VectorRanges rangesOf(const GeneralTensor& tensor, const GeneralTi
   return ranges;
 }
 
+LOWBIT_INLINE void widen(Range& range, Range other) {
+  if (other.low < range.low) range.low = other.low;
+  if (other.high > range.high) range.high = other.high;
+}
+
+LOWBIT_INLINE void merge(VectorRanges& ranges, const VectorRanges& other) {
+  widen(ranges.outer, other.outer);
+  widen(ranges.inner, other.inner);
+  widen(ranges.middle, other.middle);
+  if (other.middleLargest > ranges.middleLargest) ranges.middleLargest = other.middleLargest;
+  ranges.anyLow = ranges.anyLow || other.anyLow;
+  ranges.anyHigh = ranges.anyHigh || other.anyHigh;
+}
+
 /// Step and minimum of the middle band, so that both sides keep codes of their own.
 LOWBIT_INLINE Parameters middleParameters(VectorRanges ranges) {
   if (ranges.middle.low > ranges.middle.high) return Parameters{0, 0};
@@ -78,32 +94,55 @@ LOWBIT_INLINE Parameters middleParameters(VectorRanges ranges) {
   return parameters;
 }
 
+LOWBIT_INLINE void storeBands(const GeneralTensor& tensor, unsigned char* block, uint32_t slot, const VectorRanges& ranges) {
+  const auto put = [&](uint32_t plane, uint32_t bits) { store(block + plane, StoredType::F16, slot, bits); };
+  const Parameters outer = affineParameters(ranges.outer, 1.0f / 15);
+  const Parameters inner = affineParameters(ranges.inner, 1.0f / 31);
+  if (tensor.midRise != 0) {
+    put(tensor.middleOffset, storedScale(ranges.middleLargest));
+  } else {
+    const Parameters middle = middleParameters(ranges);
+    put(tensor.middleOffset, middle.zero);
+    put(tensor.middleStepOffset, middle.scale);
+  }
+  put(tensor.outerMinimumOffset, outer.zero);
+  put(tensor.outerStepOffset, outer.scale);
+  put(tensor.innerMinimumOffset, inner.zero);
+  put(tensor.innerStepOffset, inner.scale);
+}
+
+/// Memory of a CTA that settles bands.
+struct BandsShared {
+  VectorRanges parts[GENERAL_THREADS];
+};
+
+/// Threads that measure a vector together, at most.
+constexpr uint32_t BAND_PARTS = 32;
+
 /// Parameters of all vectors of a tile, to the page.
-LOWBIT_INLINE void settleBands(const GeneralJob& job, const GeneralTile& tile, unsigned char* page) {
+LOWBIT_INLINE void settleBands(const GeneralJob& job, BandsShared& shared, const GeneralTile& tile, unsigned char* page) {
   const GeneralTensor& tensor = job.tensor;
   const uint32_t size = tile.heads * tile.dim;
   unsigned char* block = page + parameterBase(tensor, tile.firstHead);
-  inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
-    LOWBIT_ROLLED
-    for (uint32_t token = thread; token < tile.tokens; token += GENERAL_THREADS) {
-      const uint32_t slot = tile.firstSlot + token;
-      const auto put = [&](uint32_t plane, uint32_t bits) { store(block + plane, StoredType::F16, slot, bits); };
-      const VectorRanges ranges = rangesOf(tensor, tile, token * size, size);
-      const Parameters outer = affineParameters(ranges.outer, 1.0f / 15);
-      const Parameters inner = affineParameters(ranges.inner, 1.0f / 31);
-      if (tensor.midRise != 0) {
-        put(tensor.middleOffset, storedScale(ranges.middleLargest));
-      } else {
-        const Parameters middle = middleParameters(ranges);
-        put(tensor.middleOffset, middle.zero);
-        put(tensor.middleStepOffset, middle.scale);
-      }
-      put(tensor.outerMinimumOffset, outer.zero);
-      put(tensor.outerStepOffset, outer.scale);
-      put(tensor.innerMinimumOffset, inner.zero);
-      put(tensor.innerStepOffset, inner.scale);
-    }
-  });
+  LOWBIT_ROLLED
+  for (uint32_t strip = 0; strip < tile.tokens; strip += GENERAL_THREADS) {
+    const uint32_t left = tile.tokens - strip;
+    const uint32_t vectors = left < GENERAL_THREADS ? left : GENERAL_THREADS;
+    const uint32_t room = GENERAL_THREADS / vectors;
+    const uint32_t parts = room < BAND_PARTS ? room : BAND_PARTS;
+    inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
+      if (thread >= vectors * parts) return;
+      const uint32_t first = (strip + thread / parts) * size;
+      shared.parts[thread] = rangesOf(tensor, tile, first + thread % parts, first + size, parts);
+    });
+    inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
+      if (thread >= vectors) return;
+      VectorRanges ranges = shared.parts[thread * parts];
+      LOWBIT_ROLLED
+      for (uint32_t part = 1; part < parts; ++part) merge(ranges, shared.parts[thread * parts + part]);
+      storeBands(tensor, block, tile.firstSlot + strip + thread, ranges);
+    });
+  }
 }
 
 /// Stored parameters of a vector. `middle` is the maximum of midRise, else the minimum.

@@ -21,14 +21,14 @@ LOWBIT_INLINE void gatherTile(const GeneralJob& job, uint32_t x, uint32_t y, uin
   transformRows(job, statisticsOf(job, job.firstPack + z), tile);
 }
 
-LOWBIT_INLINE void packTile(const GeneralJob& job, float* memory, uint32_t x, uint32_t y, uint32_t z) {
+LOWBIT_INLINE void packTile(const GeneralJob& job, BandsShared& shared, float* memory, uint32_t x, uint32_t y, uint32_t z) {
   const Pack pack(job.commands, job.firstPack + z, 0);
   const GeneralTile tile = tileOf(job, pack, memory, x, y, z);
   if (tile.tokens == 0) return;
   loadRows(job, pack, tile);
   transformRows(job, statisticsOf(job, job.firstPack + z), tile);
   if (job.tensor.topCount != 0) takeTopOutliers(job, tile, pack.piece);
-  if (job.tensor.mode == GeneralMode::BANDS) settleBands(job, tile, pack.piece);
+  if (job.tensor.mode == GeneralMode::BANDS) settleBands(job, shared, tile, pack.piece);
   else settleGroups(job, tile, pack.piece);
   writeCodes(job, tile, pack.piece);
 }
@@ -36,7 +36,8 @@ LOWBIT_INLINE void packTile(const GeneralJob& job, float* memory, uint32_t x, ui
 #if defined(__CUDACC__)
 extern "C" __global__ void __launch_bounds__(GENERAL_THREADS) general_pack(const __grid_constant__ GeneralJob job) {
   extern __shared__ float generalTile[];
-  packTile(job, generalTile, blockIdx.x, blockIdx.y, blockIdx.z);
+  __shared__ BandsShared shared;
+  packTile(job, shared, generalTile, blockIdx.x, blockIdx.y, blockIdx.z);
 }
 
 extern "C" __global__ void __launch_bounds__(GENERAL_THREADS) general_outliers(const __grid_constant__ GeneralJob job) {

@@ -107,7 +107,7 @@ const mutants: readonly Mutant[] = [
     file: 'general-outliers.cuh',
     text: 'takeSmallest(job.fault, job.faultNumber * 65536 + head);',
     mistake: '',
-    tensor: bands('midRise', 'head', 3),
+    tensor: bands('midRise', 'head', 2),
   },
   {
     name: 'outliers over those of slots before',

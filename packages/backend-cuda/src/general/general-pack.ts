@@ -54,6 +54,7 @@ interface Transforms {
   readonly count: number;
 }
 
+type KernelName = (typeof GENERAL_PACK_KERNELS)[number];
 type Word = Exclude<keyof typeof GENERAL_JOB.fields, 'commands' | 'tensor' | 'scratch' | 'fault'>;
 
 export class GeneralPack {
@@ -74,8 +75,9 @@ export class GeneralPack {
     const tiles = generalTiles(plan, 'pack');
     const hasBands = plan.layout?.sparse != null;
     const { sharedBytesPerBlockOptIn } = module.context.device.properties.limits;
+    const fixedBytes = this.#kernel('general_pack').attributes.sharedBytes;
     const sharedBytes = 4 * tiles.tileWords;
-    this.#usesScratch = hasBands || sharedBytes > sharedBytesPerBlockOptIn;
+    this.#usesScratch = hasBands || fixedBytes + sharedBytes > sharedBytesPerBlockOptIn;
     this.#pack = this.#prepare('general_pack', tiles, this.#usesScratch ? 0 : sharedBytes);
     this.#outliers = hasBands ? this.#prepare('general_outliers', tiles) : undefined;
     if (this.#transforms.measured.length === 0) return;
@@ -128,14 +130,13 @@ export class GeneralPack {
     }
   }
 
-  #prepare(
-    name: (typeof GENERAL_PACK_KERNELS)[number],
-    tiles: GeneralTiles,
-    sharedBytes = 0,
-  ): Prepared {
-    const { module, memory, tensor } = this.#options;
-    const kernel: Kernel = module.kernel(name, [{ bytes: GENERAL_JOB.bytes }]);
-    const launch = kernel.prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
+  #kernel(name: KernelName): Kernel {
+    return this.#options.module.kernel(name, [{ bytes: GENERAL_JOB.bytes }]);
+  }
+
+  #prepare(name: KernelName, tiles: GeneralTiles, sharedBytes = 0): Prepared {
+    const { memory, tensor } = this.#options;
+    const launch = this.#kernel(name).prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
     const job = launch.parameters.view(0);
     job.setBigUint64(PACK_JOB.fields.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
     job.setBigUint64(PACK_JOB.fields.pages, memory.pointer('packed'), true);

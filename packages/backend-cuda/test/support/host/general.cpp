@@ -22,9 +22,10 @@ static void eachBlock(uint32_t x, uint32_t y, uint32_t z, Block block) {
 
 HOST_KERNEL(general_pack) {
   const GeneralJob& job = jobOf(parameters);
+  BandsShared shared;
   eachBlock(x, y, z, [&](uint32_t i, uint32_t j, uint32_t k) {
     std::vector<float> tile(job.scratch == nullptr ? job.tileWords : 0, 1e30f);
-    packTile(job, tile.data(), i, j, k);
+    packTile(job, shared, tile.data(), i, j, k);
   });
 }
 
