@@ -110,3 +110,8 @@ describe.skipIf(!existsSync(kernels))('kernels/general-tensor.cuh', () => {
     expect(body.split(',').map(plain)).toEqual(words.map(plain));
   });
 });
+
+it.skipIf(!existsSync(kernels))('blocks of general packing kernels have these threads', () => {
+  const text = readFileSync(`${kernels}general-tile.cuh`, 'utf8');
+  expect(text).toContain(`constexpr int GENERAL_THREADS = ${GENERAL_THREADS};`);
+});
