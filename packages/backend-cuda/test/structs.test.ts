@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
+import { GENERAL_THREADS } from '../src/general/general-pack.js';
 import {
   GENERAL_ATTENTION,
   GENERAL_CODES,
