@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
+import { GENERAL_THREADS } from '../src/general/general-pack.js';
 import {
   GENERAL_ATTENTION,
   GENERAL_CODES,
@@ -109,4 +110,9 @@ describe.skipIf(!existsSync(kernels))('kernels/general-tensor.cuh', () => {
     const plain = (word: string) => word.replaceAll(/[_\s]/g, '').toLowerCase();
     expect(body.split(',').map(plain)).toEqual(words.map(plain));
   });
+});
+
+it.skipIf(!existsSync(kernels))('blocks of general packing kernels have these threads', () => {
+  const text = readFileSync(`${kernels}general-tile.cuh`, 'utf8');
+  expect(text).toContain(`constexpr int GENERAL_THREADS = ${GENERAL_THREADS};`);
 });

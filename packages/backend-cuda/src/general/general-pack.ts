@@ -138,7 +138,6 @@ export class GeneralPack {
     const { memory, tensor } = this.#options;
     const launch = this.#kernel(name).prepare({ grid: [1], block: [GENERAL_THREADS], sharedBytes });
     const job = launch.parameters.view(0);
-    job.setBigUint64(PACK_JOB.fields.headBytes, BigInt(memory.plan.layout?.headBytes ?? 0), true);
     job.setBigUint64(PACK_JOB.fields.pages, memory.pointer('packed'), true);
     job.setBigUint64(PACK_JOB.fields.windowRows, memory.pointer('window'), true);
     job.setBigUint64(PACK_JOB.fields.statistics, memory.pointer('statistics'), true);

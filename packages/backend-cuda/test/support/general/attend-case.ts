@@ -1,12 +1,12 @@
 /**
- * A layer of random pages in canonical layout, sequences that show them in random ways, what the reference makes of them, and what
- * the kernel does.
+ * A layer of random pages in canonical layout, sequences that show them in random ways, and what the reference makes of them.
  */
 import {
   type AttendSequence,
   type BlockStore,
   encodeTokens,
   f16Tensor,
+  f16ToF32,
   f32Tensor,
   f32ToF16,
   type LayerPlan,
@@ -21,17 +21,12 @@ import {
   WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
 import { lcgNormal } from '@lowbit-kv/core/testing';
-import { DECODE_JOB, ITEM, QUERY_TYPES } from '../../../src/attend/structs.js';
-import { WorkList } from '../../../src/attend/work-list.js';
-import { attentionNumbers } from '../../../src/general/attention-numbers.js';
-import { GENERAL_ATTENTION } from '../../../src/general/structs.js';
-import { tensorNumbers } from '../../../src/general/tensor-numbers.js';
+import { QUERY_TYPES } from '../../../src/attend/structs.js';
 import type { Draw } from '../attend/random-views.js';
-import { type AttendLibrary, addressOf } from './attend-library.js';
 
-const PAGES = { packed: 3, window: 3, statistics: 2 };
+export const PAGES = { packed: 3, window: 3, statistics: 2 };
 const INPUT_ROWS = 24;
-const TENSORS = ['key', 'value'] as const;
+export const TENSORS = ['key', 'value'] as const;
 type TensorName = (typeof TENSORS)[number];
 
 export interface Attended {
@@ -40,30 +35,36 @@ export interface Attended {
 }
 
 export interface AttendCase {
+  readonly plan: LayerPlan;
+  readonly contents: Readonly<Record<TensorName, Contents>>;
   readonly sequences: readonly AttendSequence[];
+  readonly query: Query;
+  readonly slots: number;
   readonly expected: Attended;
-  run(library: AttendLibrary): KernelAttended;
 }
 
-/** What the kernel makes of a case. */
-export interface KernelAttended extends Attended {
-  /** Counts that it leaves. */
-  readonly arrivals: Uint32Array;
-  /** Items of a query token. */
-  readonly mostSplits: number;
-}
+/** Normal f16 numbers, drawn once: of a prime count, so that rows begin anywhere in them. */
+const NORMAL = lcgNormal({ seed: 4711, shape: [65_521], dtype: 'f16' });
 
-/** A loud channel and a shifted one, so that channels cannot be swapped unnoticed. */
-function values(seed: number, shape: readonly number[]): Uint16Array {
-  const channelOps = [
-    { channel: seed % 7, mul: 4, add: 0 },
-    { channel: 8 + (seed % 5), mul: 1, add: 1.5 },
-  ].filter(({ channel }) => channel < (shape.at(-1) as number));
-  return lcgNormal({ seed, shape, dtype: 'f16', channelOps });
+/** With a loud channel and a shifted one, so that channels cannot be swapped unnoticed. */
+function valuesOf(seed: number, shape: readonly number[]): Uint16Array<ArrayBuffer> {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const values = Uint16Array.from(
+    { length: count },
+    (_, i) => NORMAL[(seed + i) % NORMAL.length] as number,
+  );
+  const channels = shape.at(-1) as number;
+  const change = (channel: number, to: (value: number) => number) => {
+    for (let i = channel; channel < channels && i < count; i += channels)
+      values[i] = f32ToF16(to(f16ToF32(values[i] as number)));
+  };
+  change(seed % 7, (value) => 4 * value);
+  change(8 + (seed % 5), (value) => value + 1.5);
+  return values;
 }
 
 /** Packed pages, window pages, statistics pages and input of a tensor. */
-interface Contents {
+export interface Contents {
   readonly packed: Uint8Array<ArrayBuffer>;
   readonly window: Uint16Array<ArrayBuffer>;
   readonly statistics: Uint16Array<ArrayBuffer>;
@@ -80,19 +81,22 @@ function contentsOf(plan: TensorPlan, draw: Draw): Contents {
   for (let page = 0; layout !== null && page < PAGES.packed; page++) {
     const own = statistics.subarray(0, plan.statisticsPageBytes / 2);
     const block = packed.subarray(page * layout.pageBytes, (page + 1) * layout.pageBytes);
-    const tokens = values(seed(), [layout.blockTokens, heads, headDim]);
+    const tokens = valuesOf(seed(), [layout.blockTokens, heads, headDim]);
     encodeTokens(plan as PackedTensorPlan, tokens, layout.blockTokens, own, block, 0);
   }
   return {
     packed,
-    window: Uint16Array.from(values(seed(), [PAGES.window, heads, WINDOW_PAGE_TOKENS, headDim])),
+    window: valuesOf(seed(), [PAGES.window, heads, WINDOW_PAGE_TOKENS, headDim]),
     statistics,
-    input: Uint16Array.from(values(seed(), [INPUT_ROWS, heads, headDim])),
+    input: valuesOf(seed(), [INPUT_ROWS, heads, headDim]),
   };
 }
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: Uint16Array | Uint8Array) =>
-  new Uint8Array(buffer, byteOffset, byteLength);
+export const bytesOf = ({
+  buffer,
+  byteOffset,
+  byteLength,
+}: Uint16Array | Uint8Array | Float32Array) => new Uint8Array(buffer, byteOffset, byteLength);
 
 async function fill(store: BlockStore, layer: number, tensor: TensorName, contents: Contents) {
   for (const kind of ['packed', 'window', 'statistics'] as const) {
@@ -215,17 +219,14 @@ export async function attendCase(
     .read();
   store.dispose();
   const { slots = 1 + draw(12) } = options;
-  return {
-    sequences,
-    expected: {
-      output: output.data as Float32Array,
-      logSumExp: logSumExp?.data as Float32Array,
-    },
-    run: (library) => launch(library, own, contents, sequences, query, slots),
+  const expected = {
+    output: output.data as Float32Array,
+    logSumExp: logSumExp?.data as Float32Array,
   };
+  return { plan: own, contents, sequences, query, slots, expected };
 }
 
-type Query = Tensor & { readonly data: Float32Array | Uint16Array };
+export type Query = Tensor & { readonly data: Float32Array | Uint16Array };
 
 function queriesOf(shape: readonly number[], draw: Draw, spoil: CaseOptions['spoil']): Query {
   const seed = 1 + draw(1 << 20);
@@ -236,77 +237,4 @@ function queriesOf(shape: readonly number[], draw: Draw, spoil: CaseOptions['spo
   if (type === 'f32') return f32Tensor(floats, shape);
   const words = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
   return { type, shape, data: Uint16Array.from(words, (word) => word >>> 16) };
-}
-
-function launch(
-  library: AttendLibrary,
-  plan: LayerPlan,
-  contents: Readonly<Record<TensorName, Contents>>,
-  sequences: readonly AttendSequence[],
-  query: Query,
-  slots: number,
-): KernelAttended {
-  const { geometry } = plan;
-  const { queryHeads, kvHeads, valueHeadDim } = geometry;
-  const rows = sequences.reduce((sum, { queries }) => sum + queries, 0);
-  const list = new WorkList({
-    slots,
-    capacity: 2 * slots + rows,
-    slidingWindow: geometry.slidingWindow,
-    pageTokens: {
-      key: plan.key.layout?.blockTokens ?? 1,
-      value: plan.value.layout?.blockTokens ?? 1,
-    },
-  });
-  list.update(sequences);
-  const poisoned = (count: number) => new Float32Array(count).fill(Number.NaN);
-  const output = poisoned(rows * queryHeads * valueHeadDim);
-  const logSumExp = poisoned(rows * queryHeads);
-  const arrivals = new Uint32Array(rows * kvHeads);
-  const partials = poisoned(list.items.length * queryHeads * (valueHeadDim + 2));
-  // Kept until the launch has run: native code holds their addresses.
-  const memory: ArrayBuffer[] = [];
-  const place = (array: { readonly buffer: ArrayBufferLike }) => {
-    memory.push(array.buffer as ArrayBuffer);
-    return addressOf(array.buffer as ArrayBuffer);
-  };
-  const copied = (bytes: Uint8Array) => place(bytes.slice());
-  const job = new DataView(new ArrayBuffer(DECODE_JOB.bytes));
-  const point = (field: keyof typeof DECODE_JOB.fields, address: bigint) =>
-    job.setBigUint64(DECODE_JOB.fields[field], address, true);
-  for (const tensor of TENSORS) {
-    point(`${tensor}s`, place(contents[tensor].packed));
-    point(`${tensor}Windows`, place(contents[tensor].window));
-    point(`${tensor}Input`, place(contents[tensor].input));
-    point(`${tensor}Statistics`, place(contents[tensor].statistics));
-  }
-  point('items', place(Int32Array.of(list.items.length)));
-  point('itemTable', copied(list.items.bytes));
-  point('pageTable', copied(list.pages.bytes));
-  point('restTable', copied(list.rests.bytes));
-  point('queries', copied(bytesOf(query.data as Uint16Array)));
-  point('partials', place(partials));
-  point('arrivals', place(arrivals));
-  point('output', place(output));
-  point('logSumExp', place(logSumExp));
-  const { fields } = DECODE_JOB;
-  job.setInt32(fields.kvHeads, kvHeads, true);
-  job.setInt32(fields.windowTokens, WINDOW_PAGE_TOKENS, true);
-  job.setFloat32(fields.scale, geometry.scale * Math.LOG2E, true);
-  job.setFloat32(fields.softCap, (geometry.softCap ?? 0) * Math.LOG2E, true);
-  job.setInt32(fields.queryType, QUERY_TYPES.indexOf(query.type), true);
-  const numbers = attentionNumbers(plan);
-  const struct = new DataView(new ArrayBuffer(GENERAL_ATTENTION.bytes));
-  const tensorOf = (tensor: TensorPlan) => {
-    const own = tensorNumbers(tensor, tensor.tensor === 'key' ? geometry.rotary : null);
-    return { write: (view: DataView, at: number) => own.write(view, at, place(own.table)) };
-  };
-  numbers.write(struct, tensorOf(plan.key), tensorOf(plan.value));
-  // Blocks of a larger grid find no item.
-  if (list.items.length > 0)
-    library.run([job.buffer, struct.buffer], [list.items.length + 1, kvHeads, numbers.headBlocks]);
-  const splits = list.items.words.filter(
-    (_, word) => word < 12 * list.items.length && word % 12 === ITEM.fields.splits / 4,
-  );
-  return { output, logSumExp, arrivals, mostSplits: Math.max(...splits) };
 }

@@ -24,11 +24,16 @@ export function buildGeneralKernels(
   });
 }
 
-export function buildGeneralAttention(): CompiledKernels {
-  const parameters = [{ bytes: DECODE_JOB.bytes }, { bytes: GENERAL_ATTENTION.bytes }];
-  return compileKernels(
-    '../general/attend-host.cpp',
-    { [GENERAL_ATTEND_KERNEL]: parameters },
-    { flags: ['-O2'] },
-  );
+/** General attention. */
+export function buildGeneralAttention(
+  headers?: string,
+  flags: readonly string[] = ['-O2', '-Wall', '-Wextra', '-Werror'],
+): CompiledKernels {
+  const parameters = {
+    [GENERAL_ATTEND_KERNEL]: [{ bytes: DECODE_JOB.bytes }, { bytes: GENERAL_ATTENTION.bytes }],
+  };
+  return compileKernels('general-attend.cpp', parameters, {
+    flags,
+    ...(headers === undefined ? {} : { headers }),
+  });
 }

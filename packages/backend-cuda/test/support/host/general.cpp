@@ -1,5 +1,6 @@
 // The general packing kernels as functions of the host: each runs all blocks of a launch, over memory whose device addresses are
 // those of the host.
+#include <cstdlib>
 #include <vector>
 
 #include "general-pack.cuh"
@@ -21,11 +22,16 @@ static void eachBlock(uint32_t x, uint32_t y, uint32_t z, Block block) {
 }
 
 HOST_KERNEL(general_pack) {
+  constexpr size_t BEHIND = 64;
+  constexpr float UNTOUCHED = 1e30f;
   const GeneralJob& job = jobOf(parameters);
+  const size_t words = job.scratch == nullptr ? job.tileWords : 0;
   BandsShared shared;
   eachBlock(x, y, z, [&](uint32_t i, uint32_t j, uint32_t k) {
-    std::vector<float> tile(job.scratch == nullptr ? job.tileWords : 0, 1e30f);
+    std::vector<float> tile(words + BEHIND, UNTOUCHED);
     packTile(job, shared, tile.data(), i, j, k);
+    for (size_t word = words; word < tile.size(); ++word)
+      if (tile[word] != UNTOUCHED) std::abort();
   });
 }
 
