@@ -156,7 +156,7 @@ LOWBIT_INLINE uint32_t largerPair(uint32_t a, uint32_t b) {
 }
 
 /// The smaller and the larger of two; NaN where one of them is. Which zero is smaller is left open.
-LOWBIT_INLINE float smallerOf(float a, float b) {
+LOWBIT_INLINE float minimumOrNan(float a, float b) {
 #if defined(__CUDA_ARCH__)
   float result;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
@@ -166,8 +166,8 @@ LOWBIT_INLINE float smallerOf(float a, float b) {
 #endif
 }
 
-LOWBIT_INLINE float largerOf(float a, float b) {
-  return -smallerOf(-a, -b);
+LOWBIT_INLINE float maximumOrNan(float a, float b) {
+  return -minimumOrNan(-a, -b);
 }
 
 /// Low halves of a and b.

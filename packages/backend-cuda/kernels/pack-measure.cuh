@@ -101,8 +101,8 @@ struct PackMeasure : PackTile<Plan> {
         const int channel = Tile::ALONG_TOKENS ? outer : inner;
         const uint32_t pair = chunks[row].pairs[channel / 2];
         const float product = productOf(halfValue(channel % 2 == 0 ? pair : pair >> 16), factors[channel]);
-        high = largerOf(high, BY_MAGNITUDE ? std::fabs(product) : product);
-        if (!BY_MAGNITUDE) low = smallerOf(low, product);
+        high = maximumOrNan(high, BY_MAGNITUDE ? std::fabs(product) : product);
+        if (!BY_MAGNITUDE) low = minimumOrNan(low, product);
       }
       const uint32_t place = Tile::ALONG_TOKENS ? patch * Tile::CHANNELS + 8 * column + outer
                                                 : (patch * Tile::PATCH_ROWS + outer) * Tile::PART_STRIDE + column;
@@ -121,8 +121,8 @@ struct PackMeasure : PackTile<Plan> {
       Range range{BY_MAGNITUDE ? 0.0f : highs[Tile::PART_WORDS], highs[0]};
       LOWBIT_UNROLL
       for (int i = 1; i < PARTS; ++i) {
-        range.high = largerOf(range.high, highs[i * STRIDE]);
-        if (!BY_MAGNITUDE) range.low = smallerOf(range.low, highs[Tile::PART_WORDS + i * STRIDE]);
+        range.high = maximumOrNan(range.high, highs[i * STRIDE]);
+        if (!BY_MAGNITUDE) range.low = minimumOrNan(range.low, highs[Tile::PART_WORDS + i * STRIDE]);
       }
       return range;
     } else {
