@@ -114,11 +114,12 @@ export const INSTANCES: readonly KernelInstance[] = LAYERS.flatMap((layer) =>
 );
 
 /**
- * Blocks of eight query heads read pages once where two of four read them twice. Larger heads leave no registers for them, and
- * pages of 2 bits are not what a block waits for.
+ * Blocks of eight query heads read pages once where two of four read them twice. Larger heads leave no registers for them; pages
+ * of 2 bits, and groups of 32 across, are bound by what is done with each page.
  */
 function hasWideBlocks({ headDim, key, value }: Layer): boolean {
-  return headDim === 128 && key.bits > 2 && (key.along === 'tokens' || value.along === 'tokens');
+  if (headDim !== 128 || key.bits === 2) return false;
+  return value.along === 'tokens' || (key.along === 'tokens' && key.groupSize > 32);
 }
 
 /** One for every way to pack a tensor that attention meets. */
