@@ -3,9 +3,10 @@
 // A block decodes 32 tokens of a kv head at a time into shared memory, their keys and then their values, and meets them with some
 // of the query heads that read it, all in f32. What it has seen stays in shared memory as well: a tile adds to it once.
 #pragma once
-#include "general-decode.cuh"
 #include "general-join.cuh"
+#include "general-products.cuh"
 #include "general-rows.cuh"
+#include "general-sparse.cuh"
 
 namespace lowbit {
 
@@ -138,142 +139,6 @@ struct GeneralBlock {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { turnKeys(rows, positions(), thread); });
   }
 
-  /// Dot products of the tokens of a tile with query heads from `query` on, over a slice of the channels.
-  template <uint32_t HEADS>
-  LOWBIT_INLINE void multiplySlice(uint32_t token, uint32_t query, uint32_t slice) const {
-    const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
-    const Quad* key = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + token * plan.tileQuads;
-    const Quad* rows = reinterpret_cast<const Quad*>(memory.at(isTurned ? plan.turned : plan.queries)) + query * plan.keyQuads;
-    const uint32_t first = slice * plan.sliceQuads;
-    const uint32_t end = first + leftOf(plan.keyQuads, first, plan.sliceQuads);
-    Quad sums[HEADS] = {};
-    LOWBIT_ROLLED
-    for (uint32_t i = first; i < end; ++i) {
-      const Quad k = key[i];
-      LOWBIT_UNROLL
-      for (uint32_t h = 0; h < HEADS; ++h) {
-        const Quad q = rows[h * plan.keyQuads + i];
-        LOWBIT_UNROLL
-        for (uint32_t j = 0; j < 4; ++j) sums[h].lanes[j] = fusedOf(q.lanes[j], k.lanes[j], sums[h].lanes[j]);
-      }
-    }
-    float* dots = memory.at(plan.dots) + (slice * plan.blockHeads + query) * TILE_TOKENS + token;
-    LOWBIT_UNROLL
-    for (uint32_t h = 0; h < HEADS; ++h)
-      dots[h * TILE_TOKENS] = (sums[h].lanes[0] + sums[h].lanes[1]) + (sums[h].lanes[2] + sums[h].lanes[3]);
-  }
-
-  LOWBIT_INLINE void multiplyKeys(uint32_t count) const {
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      const uint32_t token = thread % 32;
-      if (token >= count) return;
-      const uint32_t units = (memory.heads + HEADS_AT_ONCE - 1) / HEADS_AT_ONCE << plan.sliceBits;
-      for (uint32_t unit = thread / 32; unit < units; unit += ATTEND_WARPS) {
-        const uint32_t query = (unit >> plan.sliceBits) * HEADS_AT_ONCE;
-        const uint32_t slice = unit & ((1u << plan.sliceBits) - 1);
-        switch (memory.heads - query) {
-          case 1: multiplySlice<1>(token, query, slice); break;
-          case 2: multiplySlice<2>(token, query, slice); break;
-          case 3: multiplySlice<3>(token, query, slice); break;
-          default: multiplySlice<HEADS_AT_ONCE>(token, query, slice);
-        }
-      }
-    });
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      for (uint32_t unit = thread; unit < memory.heads * TILE_TOKENS; unit += ATTEND_THREADS) {
-        const uint32_t query = unit / TILE_TOKENS, token = unit % TILE_TOKENS;
-        float logit = -INFINITY;
-        if (token < count) {
-          const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
-          float dot = isTurned ? memory.at(plan.added)[query] : 0.0f;
-          LOWBIT_ROLLED
-          for (uint32_t slice = 0; slice < 1u << plan.sliceBits; ++slice)
-            dot += memory.at(plan.dots)[(slice * plan.blockHeads + query) * TILE_TOKENS + token];
-          logit = dot * job.scale;
-          if (job.softCap > 0.0f) logit = job.softCap * tanhf(logit / job.softCap);
-        }
-        memory.logit(query, token) = logit;
-      }
-    });
-  }
-
-  /// Adds a part of a tile's values to the sums of query heads from `query` on: a quad of channels.
-  template <uint32_t HEADS>
-  LOWBIT_INLINE void addQuad(uint32_t kind, uint32_t part, uint32_t query, uint32_t quad) const {
-    const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
-    const uint32_t first = part * partTokens;
-    const Quad* values = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + first * plan.tileQuads + quad;
-    Quad sums[HEADS];
-    LOWBIT_UNROLL
-    for (uint32_t h = 0; h < HEADS; ++h) {
-      const float decay = memory.at(plan.decay)[query + h];
-      sums[h] = memory.sum(kind, part, query + h)[quad];
-      LOWBIT_UNROLL
-      for (uint32_t j = 0; j < 4; ++j) sums[h].lanes[j] *= decay;
-    }
-    LOWBIT_ROLLED
-    for (uint32_t token = 0; token < partTokens; token += 4) {
-      Quad weights[HEADS];
-      LOWBIT_UNROLL
-      for (uint32_t h = 0; h < HEADS; ++h)
-        weights[h] = *reinterpret_cast<const Quad*>(memory.weights(kind, query + h) + first + token);
-      LOWBIT_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) {
-        const Quad value = values[(token + i) * plan.tileQuads];
-        LOWBIT_UNROLL
-        for (uint32_t h = 0; h < HEADS; ++h) {
-          const float weight = weights[h].lanes[i];
-          // A weight of zero hides its value, which may be anything.
-          if (weight == 0.0f) continue;
-          LOWBIT_UNROLL
-          for (uint32_t j = 0; j < 4; ++j) sums[h].lanes[j] = fusedOf(weight, value.lanes[j], sums[h].lanes[j]);
-        }
-      }
-    }
-    LOWBIT_UNROLL
-    for (uint32_t h = 0; h < HEADS; ++h) memory.sum(kind, part, query + h)[quad] = sums[h];
-  }
-
-  /// Adds a tile's weights, a part for each thread.
-  LOWBIT_INLINE void addWeights(uint32_t thread) const {
-    const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
-    for (uint32_t unit = thread; unit < memory.heads << plan.partBits; unit += ATTEND_THREADS) {
-      const uint32_t query = unit >> plan.partBits;
-      const uint32_t part = unit & ((1u << plan.partBits) - 1);
-      if (part == 0) memory.at(plan.largest)[query] = memory.at(plan.raised)[query];
-      for (uint32_t kind = 0; kind < plan.kinds; ++kind) {
-        const float* weights = memory.weights(kind, query) + part * partTokens;
-        float sum = 0.0f;
-        LOWBIT_ROLLED
-        for (uint32_t token = 0; token < partTokens; ++token) sum += weights[token];
-        float& all = memory.weightSum(kind, part, query);
-        all = fusedOf(all, memory.at(plan.decay)[query], sum);
-      }
-    }
-  }
-
-  LOWBIT_INLINE void addValues() const {
-    const uint32_t lanes = laneBits(plan.valueQuads);
-    const uint32_t units = (memory.heads + HEADS_AT_ONCE - 1) / HEADS_AT_ONCE << plan.partBits;
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      addWeights(thread);
-      for (uint32_t unit = thread >> lanes; unit < units; unit += ATTEND_THREADS >> lanes) {
-        const uint32_t query = (unit >> plan.partBits) * HEADS_AT_ONCE;
-        const uint32_t part = unit & ((1u << plan.partBits) - 1);
-        for (uint32_t kind = 0; kind < plan.kinds; ++kind) {
-          for (uint32_t quad = thread & ((1u << lanes) - 1); quad < plan.valueQuads; quad += 1u << lanes) {
-            switch (memory.heads - query) {
-              case 1: addQuad<1>(kind, part, query, quad); break;
-              case 2: addQuad<2>(kind, part, query, quad); break;
-              case 3: addQuad<3>(kind, part, query, quad); break;
-              default: addQuad<HEADS_AT_ONCE>(kind, part, query, quad);
-            }
-          }
-        }
-      }
-    });
-  }
-
   /// Parts and kinds of sums become one, the first.
   LOWBIT_INLINE void gather() const {
     const uint32_t dim = 4 * plan.valueQuads;
@@ -348,6 +213,7 @@ struct GeneralBlock {
   LOWBIT_INLINE void run(uint32_t block, uint32_t headBlocks) const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { prefetchPage(0, thread); });
     prepare();
+    const TileProducts products = {memory, plan};
     TokenCursor cursor = {0, 0, 0};
     while (!tokens.isEnd(cursor)) {
       TokenCursor next = cursor;
@@ -356,10 +222,10 @@ struct GeneralBlock {
       place(cursor, count);
       decode(keys(), count, isRun);
       if (plan.key.rotaryPairs != 0) turn(count);
-      multiplyKeys(count);
+      products.multiplyKeys(count, job.scale, job.softCap);
       weigh(memory, [&](uint32_t token) { return token < count && values().places[token].isPacked() ? 1u : 0u; });
       decode(values(), count, isRun);
-      addValues();
+      products.addValues(isRun);
       cursor = next;
     }
     gather();

@@ -64,8 +64,8 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: 'packed keys miss their mean',
-    file: 'attend',
-    text: 'isTurned ? memory.at(plan.added)[query] : 0.0f',
+    file: 'products',
+    text: 'meetsTurned(token) ? memory.at(plan.added)[query] : 0.0f',
     mistake: '0.0f',
     plan: 'plan: channel scales of values, means of one token',
   },
@@ -78,7 +78,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: 'sums of before keep their size',
-    file: 'attend',
+    file: 'products',
     text: 'sums[h].lanes[j] *= decay;',
     mistake: 'sums[h].lanes[j] *= 1.0f;',
     plan: 'plan: nothing packed',
