@@ -67,14 +67,16 @@ struct GeneralBlock {
 
   LOWBIT_INLINE int* positions() const { return reinterpret_cast<int*>(memory.at(plan.positions)); }
 
-  /// Levels, queries, and nothing seen.
+  /// Level tables, queries, and nothing seen.
   LOWBIT_INLINE void prepare() const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       clearSeen(memory, thread);
       for (uint32_t query = thread; query < memory.heads; query += ATTEND_THREADS) memory.at(plan.added)[query] = 0.0f;
       const auto fillLevels = [&](const TensorSide& side) {
-        for (uint32_t code = thread; code < levelCountOf(side.tensor()); code += ATTEND_THREADS)
-          side.levels[code] = levelOf(side.tensor(), code);
+        const GeneralTensor& tensor = side.tensor();
+        if (!hasLevels(tensor)) return;
+        for (uint32_t code = thread; code < tensor.levelCount; code += ATTEND_THREADS)
+          side.levels[code] = floatsAt(tensor, tensor.levels)[code];
       };
       fillLevels(keys());
       fillLevels(values());
@@ -116,7 +118,8 @@ struct GeneralBlock {
   /// Decodes the tokens of a tile.
   LOWBIT_INLINE void decode(const TensorSide& side, uint32_t count, bool isRun) const {
     const GeneralTensor& tensor = side.tensor();
-    const DecodedRows rows = {tensor, head, memory.at(plan.tile), 4 * plan.tileQuads, side.places, count, isRun, side.levels};
+    const float* levels = hasLevels(tensor) ? side.levels : nullptr;
+    const DecodedRows rows = {tensor, head, memory.at(plan.tile), 4 * plan.tileQuads, side.places, count, isRun, levels};
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       if (tensor.rowsAreChannels != 0) decodeChannelRows(rows, thread);
       else decodeTokenRows(rows, thread);
@@ -135,26 +138,45 @@ struct GeneralBlock {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { turnKeys(rows, positions(), thread); });
   }
 
+  /// Dot products of the tokens of a tile with query heads from `query` on, over a slice of the channels.
+  template <uint32_t HEADS>
+  LOWBIT_INLINE void multiplySlice(uint32_t token, uint32_t query, uint32_t slice) const {
+    const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
+    const Quad* key = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + token * plan.tileQuads;
+    const Quad* rows = reinterpret_cast<const Quad*>(memory.at(isTurned ? plan.turned : plan.queries)) + query * plan.keyQuads;
+    const uint32_t first = slice * plan.sliceQuads;
+    const uint32_t end = first + leftOf(plan.keyQuads, first, plan.sliceQuads);
+    Quad sums[HEADS] = {};
+    LOWBIT_ROLLED
+    for (uint32_t i = first; i < end; ++i) {
+      const Quad k = key[i];
+      LOWBIT_UNROLL
+      for (uint32_t h = 0; h < HEADS; ++h) {
+        const Quad q = rows[h * plan.keyQuads + i];
+        LOWBIT_UNROLL
+        for (uint32_t j = 0; j < 4; ++j) sums[h].lanes[j] = fusedOf(q.lanes[j], k.lanes[j], sums[h].lanes[j]);
+      }
+    }
+    float* dots = memory.at(plan.dots) + (slice * plan.blockHeads + query) * TILE_TOKENS + token;
+    LOWBIT_UNROLL
+    for (uint32_t h = 0; h < HEADS; ++h)
+      dots[h * TILE_TOKENS] = (sums[h].lanes[0] + sums[h].lanes[1]) + (sums[h].lanes[2] + sums[h].lanes[3]);
+  }
+
   LOWBIT_INLINE void multiplyKeys(uint32_t count) const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       const uint32_t token = thread % 32;
       if (token >= count) return;
-      const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
-      const Quad* tile = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + token * plan.tileQuads;
-      for (uint32_t unit = thread / 32; unit < memory.heads << plan.sliceBits; unit += ATTEND_WARPS) {
-        const uint32_t query = unit >> plan.sliceBits;
+      const uint32_t units = (memory.heads + HEADS_AT_ONCE - 1) / HEADS_AT_ONCE << plan.sliceBits;
+      for (uint32_t unit = thread / 32; unit < units; unit += ATTEND_WARPS) {
+        const uint32_t query = (unit >> plan.sliceBits) * HEADS_AT_ONCE;
         const uint32_t slice = unit & ((1u << plan.sliceBits) - 1);
-        const Quad* row = reinterpret_cast<const Quad*>(memory.at(isTurned ? plan.turned : plan.queries)) + query * plan.keyQuads;
-        const uint32_t last = (slice + 1) * plan.sliceQuads;
-        const uint32_t end = last < plan.keyQuads ? last : plan.keyQuads;
-        Quad sums = {};
-        for (uint32_t i = slice * plan.sliceQuads; i < end; ++i) {
-          const Quad k = tile[i], q = row[i];
-          LOWBIT_UNROLL
-          for (uint32_t j = 0; j < 4; ++j) sums.lanes[j] = fusedOf(q.lanes[j], k.lanes[j], sums.lanes[j]);
+        switch (memory.heads - query) {
+          case 1: multiplySlice<1>(token, query, slice); break;
+          case 2: multiplySlice<2>(token, query, slice); break;
+          case 3: multiplySlice<3>(token, query, slice); break;
+          default: multiplySlice<HEADS_AT_ONCE>(token, query, slice);
         }
-        memory.at(plan.dots)[(slice * plan.blockHeads + query) * TILE_TOKENS + token] =
-          (sums.lanes[0] + sums.lanes[1]) + (sums.lanes[2] + sums.lanes[3]);
       }
     });
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
@@ -164,6 +186,7 @@ struct GeneralBlock {
         if (token < count) {
           const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
           float dot = isTurned ? memory.at(plan.added)[query] : 0.0f;
+          LOWBIT_ROLLED
           for (uint32_t slice = 0; slice < 1u << plan.sliceBits; ++slice)
             dot += memory.at(plan.dots)[(slice * plan.blockHeads + query) * TILE_TOKENS + token];
           logit = dot * job.scale;
@@ -174,37 +197,76 @@ struct GeneralBlock {
     });
   }
 
+  /// Adds a part of a tile's values to the sums of query heads from `query` on: a quad of channels.
+  template <uint32_t HEADS>
+  LOWBIT_INLINE void addQuad(uint32_t kind, uint32_t part, uint32_t query, uint32_t quad) const {
+    const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
+    const uint32_t first = part * partTokens;
+    const Quad* values = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + first * plan.tileQuads + quad;
+    Quad sums[HEADS];
+    LOWBIT_UNROLL
+    for (uint32_t h = 0; h < HEADS; ++h) {
+      const float decay = memory.at(plan.decay)[query + h];
+      sums[h] = memory.sum(kind, part, query + h)[quad];
+      LOWBIT_UNROLL
+      for (uint32_t j = 0; j < 4; ++j) sums[h].lanes[j] *= decay;
+    }
+    LOWBIT_ROLLED
+    for (uint32_t token = 0; token < partTokens; token += 4) {
+      Quad weights[HEADS];
+      LOWBIT_UNROLL
+      for (uint32_t h = 0; h < HEADS; ++h)
+        weights[h] = *reinterpret_cast<const Quad*>(memory.weights(kind, query + h) + first + token);
+      LOWBIT_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) {
+        const Quad value = values[(token + i) * plan.tileQuads];
+        LOWBIT_UNROLL
+        for (uint32_t h = 0; h < HEADS; ++h) {
+          const float weight = weights[h].lanes[i];
+          // A weight of zero hides its value, which may be anything.
+          if (weight == 0.0f) continue;
+          LOWBIT_UNROLL
+          for (uint32_t j = 0; j < 4; ++j) sums[h].lanes[j] = fusedOf(weight, value.lanes[j], sums[h].lanes[j]);
+        }
+      }
+    }
+    LOWBIT_UNROLL
+    for (uint32_t h = 0; h < HEADS; ++h) memory.sum(kind, part, query + h)[quad] = sums[h];
+  }
+
+  /// Adds a tile's weights, a part for each thread.
+  LOWBIT_INLINE void addWeights(uint32_t thread) const {
+    const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
+    for (uint32_t unit = thread; unit < memory.heads << plan.partBits; unit += ATTEND_THREADS) {
+      const uint32_t query = unit >> plan.partBits;
+      const uint32_t part = unit & ((1u << plan.partBits) - 1);
+      if (part == 0) memory.at(plan.largest)[query] = memory.at(plan.raised)[query];
+      for (uint32_t kind = 0; kind < plan.kinds; ++kind) {
+        const float* weights = memory.weights(kind, query) + part * partTokens;
+        float sum = 0.0f;
+        LOWBIT_ROLLED
+        for (uint32_t token = 0; token < partTokens; ++token) sum += weights[token];
+        float& all = memory.weightSum(kind, part, query);
+        all = fusedOf(all, memory.at(plan.decay)[query], sum);
+      }
+    }
+  }
+
   LOWBIT_INLINE void addValues() const {
     const uint32_t lanes = laneBits(plan.valueQuads);
-    const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
+    const uint32_t units = (memory.heads + HEADS_AT_ONCE - 1) / HEADS_AT_ONCE << plan.partBits;
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      const uint32_t firstQuad = thread & ((1u << lanes) - 1);
-      for (uint32_t unit = thread >> lanes; unit < memory.heads << plan.partBits; unit += ATTEND_THREADS >> lanes) {
-        const uint32_t query = unit >> plan.partBits;
+      addWeights(thread);
+      for (uint32_t unit = thread >> lanes; unit < units; unit += ATTEND_THREADS >> lanes) {
+        const uint32_t query = (unit >> plan.partBits) * HEADS_AT_ONCE;
         const uint32_t part = unit & ((1u << plan.partBits) - 1);
-        const float decay = memory.at(plan.decay)[query];
-        if (unit == query << plan.partBits && firstQuad == 0) memory.at(plan.largest)[query] = memory.at(plan.raised)[query];
         for (uint32_t kind = 0; kind < plan.kinds; ++kind) {
-          const float* weights = memory.weights(kind, query) + part * partTokens;
-          for (uint32_t quad = firstQuad; quad < plan.valueQuads; quad += 1u << lanes) {
-            const Quad* values = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + part * partTokens * plan.tileQuads + quad;
-            Quad sum = memory.sum(kind, part, query)[quad];
-            float weightSum = 0.0f;
-            LOWBIT_UNROLL
-            for (uint32_t j = 0; j < 4; ++j) sum.lanes[j] *= decay;
-            for (uint32_t token = 0; token < partTokens; ++token) {
-              const float weight = weights[token];
-              // A weight of zero hides its value, which may be anything.
-              if (weight == 0.0f) continue;
-              const Quad value = values[token * plan.tileQuads];
-              weightSum += weight;
-              LOWBIT_UNROLL
-              for (uint32_t j = 0; j < 4; ++j) sum.lanes[j] = fusedOf(weight, value.lanes[j], sum.lanes[j]);
-            }
-            memory.sum(kind, part, query)[quad] = sum;
-            if (quad == 0) {
-              float& all = memory.weightSum(kind, part, query);
-              all = fusedOf(all, decay, weightSum);
+          for (uint32_t quad = thread & ((1u << lanes) - 1); quad < plan.valueQuads; quad += 1u << lanes) {
+            switch (memory.heads - query) {
+              case 1: addQuad<1>(kind, part, query, quad); break;
+              case 2: addQuad<2>(kind, part, query, quad); break;
+              case 3: addQuad<3>(kind, part, query, quad); break;
+              default: addQuad<HEADS_AT_ONCE>(kind, part, query, quad);
             }
           }
         }

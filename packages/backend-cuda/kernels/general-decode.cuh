@@ -18,55 +18,52 @@ struct DecodedRows {
   uint32_t count;
   /// The tokens lie in slots of one page that follow one another.
   bool isRun;
-  /// What codes stand for; behind it, in hybrid tensors, what they stand for in asymmetric groups.
+  /// Of a level table, in shared memory; null: codes stand for integers.
   const float* levels;
 };
 
-/// What a code stands for before it is scaled; codes of hybrid tensors come twice.
-LOWBIT_INLINE float levelOf(const GeneralTensor& tensor, uint32_t code) {
-  switch (tensor.mode) {
-    case GeneralMode::LEVELS:
-    case GeneralMode::LEVELS_OVER_ZERO:
-      return code < tensor.levelCount ? floatsAt(tensor, tensor.levels)[code] : 0.0f;
-    case GeneralMode::SYMMETRIC:
-    case GeneralMode::HYBRID: {
-      const uint32_t half = 1u << (tensor.bits - 1);
-      if (code >= 2 * half) return static_cast<float>(code - 2 * half);
-      return static_cast<float>(static_cast<int>(code ^ half) - static_cast<int>(half));
-    }
-    default:
-      return static_cast<float>(code);
-  }
+LOWBIT_INLINE bool hasLevels(const GeneralTensor& tensor) {
+  return tensor.bits != 16 && (tensor.mode == GeneralMode::LEVELS || tensor.mode == GeneralMode::LEVELS_OVER_ZERO);
 }
 
-LOWBIT_INLINE uint32_t levelCountOf(const GeneralTensor& tensor) {
-  if (tensor.bits == 16) return 0;
-  return 1u << (tensor.bits + (tensor.mode == GeneralMode::HYBRID ? 1 : 0));
-}
+/// 2^23: in its last bits a float holds an integer.
+constexpr uint32_t INTEGER_BITS = 0x4b000000;
 
 /// Parameters of a group.
 struct GroupParameters {
   float scale;
   float zero;
-  const float* levels;
+  /// Exclusive-ored with a code, bits of a float that is too large by `bias`.
+  uint32_t flip;
+  float bias;
 
-  LOWBIT_INLINE float decode(uint32_t code) const { return sumOf(productOf(levels[code], scale), zero); }
+  LOWBIT_INLINE float decode(const float* levels, uint32_t code) const {
+    const float level = levels != nullptr ? levels[code] : differenceOf(floatOf(code ^ flip), bias);
+    return sumOf(productOf(level, scale), zero);
+  }
 };
 
 LOWBIT_INLINE GroupParameters parametersAt(const DecodedRows& tile, const unsigned char* base, uint32_t entry) {
   const GeneralTensor& tensor = tile.tensor;
-  GroupParameters group = {1.0f, 0.0f, tile.levels};
+  // Two's complement becomes unsigned with its highest bit flipped.
+  bool isSigned = tensor.mode == GeneralMode::SYMMETRIC || tensor.mode == GeneralMode::HYBRID;
+  GroupParameters group = {1.0f, 0.0f, INTEGER_BITS, 0x1p23f};
   if (tensor.scaleType != StoredType::NONE) {
     uint32_t bits = loadStored(base + tensor.scaleOffset, tensor.scaleType, entry);
     if (tensor.mode == GeneralMode::HYBRID) {
       const uint32_t sign = signOfScale(tensor.scaleType);
-      if ((bits & sign) != 0) group.levels += 1u << tensor.bits;
+      if ((bits & sign) != 0) isSigned = false;
       bits &= ~sign;
     }
     group.scale = storedValue(tensor.scaleType, bits);
   }
   if (tensor.zeroType != StoredType::NONE)
     group.zero = storedValue(tensor.zeroType, loadStored(base + tensor.zeroOffset, tensor.zeroType, entry));
+  if (isSigned) {
+    const uint32_t half = 1u << (tensor.bits - 1);
+    group.flip ^= half;
+    group.bias += static_cast<float>(half);
+  }
   return group;
 }
 
@@ -176,7 +173,7 @@ LOWBIT_INLINE void decodeGroups(
     to[i] = 0.0f;
     if (at >= tensor.headDim) continue;
     const GroupParameters numbers = parametersAt(tile, parameters, firstEntry + at / tensor.channelsPerGroup);
-    to[i] = numbers.decode(codesAt(row, at * tensor.bits, tensor.bits) & mask);
+    to[i] = numbers.decode(tile.levels, codesAt(row, at * tensor.bits, tensor.bits) & mask);
   }
 }
 
@@ -208,7 +205,9 @@ LOWBIT_INLINE void decodeTokenRows(const DecodedRows& tile, uint32_t thread) {
         decodeStrip(tensor, row, channel, to, [&](uint32_t nibble) { return band.decode(nibble); });
       } else if (isWhole) {
         const GroupParameters numbers = parametersAt(tile, parameters, place.entry + group);
-        decodeStrip(tensor, row, channel, to, [&](uint32_t code) { return numbers.decode(code); });
+        if (tile.levels == nullptr)
+          decodeStrip(tensor, row, channel, to, [&](uint32_t code) { return numbers.decode(nullptr, code); });
+        else decodeStrip(tensor, row, channel, to, [&](uint32_t code) { return numbers.decode(tile.levels, code); });
       } else {
         decodeGroups(tile, row, parameters, place.entry, channel, to->lanes);
       }
@@ -240,7 +239,7 @@ LOWBIT_INLINE void decodeScattered(const DecodedRows& tile, uint32_t channel, ui
       heldBase = place.base;
       heldEntry = place.entry;
     }
-    to = numbers.decode(codesAt(place.base + rowAt, static_cast<uint32_t>(place.slot) * bits, bits) & mask);
+    to = numbers.decode(tile.levels, codesAt(place.base + rowAt, static_cast<uint32_t>(place.slot) * bits, bits) & mask);
   }
 }
 
@@ -273,7 +272,7 @@ LOWBIT_INLINE void decodeChannelRows(const DecodedRows& tile, uint32_t thread) {
         const uint32_t codes = codesAt(row, (static_cast<uint32_t>(place.slot) + i) * bits, live * bits);
         LOWBIT_UNROLL
         for (uint32_t j = 0; j < 4; ++j)
-          if (j < live) tile.rows[(first + i + j) * tile.stride + channel] = numbers.decode(codes >> bits * j & mask);
+          if (j < live) tile.rows[(first + i + j) * tile.stride + channel] = numbers.decode(tile.levels, codes >> bits * j & mask);
       }
     } else {
       decodeScattered(tile, channel, first, count);

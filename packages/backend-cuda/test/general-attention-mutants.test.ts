@@ -37,8 +37,8 @@ const mutants: readonly Mutant[] = [
   {
     name: 'all groups of hybrid tensors are symmetric',
     file: 'decode',
-    text: 'if ((bits & sign) != 0) group.levels',
-    mistake: 'if (sign == 0) group.levels',
+    text: 'if ((bits & sign) != 0) isSigned',
+    mistake: 'if (sign == 0) isSigned',
     plan: 'plan: hybrid full 4 bit along channels',
   },
   {
@@ -79,8 +79,8 @@ const mutants: readonly Mutant[] = [
   {
     name: 'sums of before keep their size',
     file: 'attend',
-    text: 'sum.lanes[j] *= decay;',
-    mistake: 'sum.lanes[j] *= 1.0f;',
+    text: 'sums[h].lanes[j] *= decay;',
+    mistake: 'sums[h].lanes[j] *= 1.0f;',
     plan: 'plan: nothing packed',
   },
   {
