@@ -83,7 +83,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
     async function step(
       captured: CapturedStep,
       active: readonly number[],
-      spoil = (_: Uint16Array) => {},
+      spoil?: (values: Uint16Array) => void,
     ) {
       const rows = active.length;
       const data = layers.map(() => ({
@@ -91,7 +91,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
         value: halves(rows * KV_HEADS * DIM),
         query: halves(rows * QUERY_HEADS * DIM),
       }));
-      spoil(data[1]!.value);
+      spoil?.(data[1]!.value);
       for (const [layer, { key, value, query }] of data.entries()) {
         layers[layer]!.key.all.upload(new Uint8Array(key.buffer));
         layers[layer]!.value.all.upload(new Uint8Array(value.buffer));
@@ -191,7 +191,10 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
         }
       });
     };
-    expect(await launches(() => {})).toMatchObject({ code: 'STEP_STATE', value: 'fewer jobs' });
+    expect(await launches(() => undefined)).toMatchObject({
+      code: 'STEP_STATE',
+      value: 'fewer jobs',
+    });
     const row = f16Tensor(halves(KV_HEADS * DIM), [1, KV_HEADS, DIM]);
     const error = await launches((taken) => taken.append(0, row, row));
     expect(error).toMatchObject({
