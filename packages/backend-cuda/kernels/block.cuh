@@ -29,6 +29,9 @@ LOWBIT_INLINE void inAllThreads(Phase phase) {
 #if defined(__CUDA_ARCH__)
   phase(threadIdx.x);
   __syncthreads();
+#elif defined(LOWBIT_LAST_THREAD_FIRST)
+  // Threads of a phase that wait for one another come out wrong in one of the two orders.
+  for (uint32_t thread = THREADS; thread-- > 0;) phase(thread);
 #else
   for (uint32_t thread = 0; thread < THREADS; ++thread) phase(thread);
 #endif

@@ -3,9 +3,10 @@
 // A block decodes 32 tokens of a kv head at a time into shared memory, their keys and then their values, and meets them with some
 // of the query heads that read it, all in f32. What it has seen stays in shared memory as well: a tile adds to it once.
 #pragma once
-#include "general-decode.cuh"
 #include "general-join.cuh"
+#include "general-products.cuh"
 #include "general-rows.cuh"
+#include "general-sparse.cuh"
 
 namespace lowbit {
 
@@ -67,14 +68,16 @@ struct GeneralBlock {
 
   LOWBIT_INLINE int* positions() const { return reinterpret_cast<int*>(memory.at(plan.positions)); }
 
-  /// Levels, queries, and nothing seen.
+  /// Level tables, queries, and nothing seen.
   LOWBIT_INLINE void prepare() const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       clearSeen(memory, thread);
       for (uint32_t query = thread; query < memory.heads; query += ATTEND_THREADS) memory.at(plan.added)[query] = 0.0f;
       const auto fillLevels = [&](const TensorSide& side) {
-        for (uint32_t code = thread; code < levelCountOf(side.tensor()); code += ATTEND_THREADS)
-          side.levels[code] = levelOf(side.tensor(), code);
+        const GeneralTensor& tensor = side.tensor();
+        if (!hasLevels(tensor)) return;
+        for (uint32_t code = thread; code < tensor.levelCount; code += ATTEND_THREADS)
+          side.levels[code] = floatsAt(tensor, tensor.levels)[code];
       };
       fillLevels(keys());
       fillLevels(values());
@@ -116,7 +119,8 @@ struct GeneralBlock {
   /// Decodes the tokens of a tile.
   LOWBIT_INLINE void decode(const TensorSide& side, uint32_t count, bool isRun) const {
     const GeneralTensor& tensor = side.tensor();
-    const DecodedRows rows = {tensor, head, memory.at(plan.tile), 4 * plan.tileQuads, side.places, count, isRun, side.levels};
+    const float* levels = hasLevels(tensor) ? side.levels : nullptr;
+    const DecodedRows rows = {tensor, head, memory.at(plan.tile), 4 * plan.tileQuads, side.places, count, isRun, levels};
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
       if (tensor.rowsAreChannels != 0) decodeChannelRows(rows, thread);
       else decodeTokenRows(rows, thread);
@@ -133,83 +137,6 @@ struct GeneralBlock {
     rows.undo(nullptr);
     rows.places = nullptr;
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { turnKeys(rows, positions(), thread); });
-  }
-
-  LOWBIT_INLINE void multiplyKeys(uint32_t count) const {
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      const uint32_t token = thread % 32;
-      if (token >= count) return;
-      const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
-      const Quad* tile = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + token * plan.tileQuads;
-      for (uint32_t unit = thread / 32; unit < memory.heads << plan.sliceBits; unit += ATTEND_WARPS) {
-        const uint32_t query = unit >> plan.sliceBits;
-        const uint32_t slice = unit & ((1u << plan.sliceBits) - 1);
-        const Quad* row = reinterpret_cast<const Quad*>(memory.at(isTurned ? plan.turned : plan.queries)) + query * plan.keyQuads;
-        const uint32_t last = (slice + 1) * plan.sliceQuads;
-        const uint32_t end = last < plan.keyQuads ? last : plan.keyQuads;
-        Quad sums = {};
-        for (uint32_t i = slice * plan.sliceQuads; i < end; ++i) {
-          const Quad k = tile[i], q = row[i];
-          LOWBIT_UNROLL
-          for (uint32_t j = 0; j < 4; ++j) sums.lanes[j] = fusedOf(q.lanes[j], k.lanes[j], sums.lanes[j]);
-        }
-        memory.at(plan.dots)[(slice * plan.blockHeads + query) * TILE_TOKENS + token] =
-          (sums.lanes[0] + sums.lanes[1]) + (sums.lanes[2] + sums.lanes[3]);
-      }
-    });
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      for (uint32_t unit = thread; unit < memory.heads * TILE_TOKENS; unit += ATTEND_THREADS) {
-        const uint32_t query = unit / TILE_TOKENS, token = unit % TILE_TOKENS;
-        float logit = -INFINITY;
-        if (token < count) {
-          const bool isTurned = plan.queriesTurn != 0 && keys().places[token].isPacked();
-          float dot = isTurned ? memory.at(plan.added)[query] : 0.0f;
-          for (uint32_t slice = 0; slice < 1u << plan.sliceBits; ++slice)
-            dot += memory.at(plan.dots)[(slice * plan.blockHeads + query) * TILE_TOKENS + token];
-          logit = dot * job.scale;
-          if (job.softCap > 0.0f) logit = job.softCap * tanhf(logit / job.softCap);
-        }
-        memory.logit(query, token) = logit;
-      }
-    });
-  }
-
-  LOWBIT_INLINE void addValues() const {
-    const uint32_t lanes = laneBits(plan.valueQuads);
-    const uint32_t partTokens = TILE_TOKENS >> plan.partBits;
-    inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      const uint32_t firstQuad = thread & ((1u << lanes) - 1);
-      for (uint32_t unit = thread >> lanes; unit < memory.heads << plan.partBits; unit += ATTEND_THREADS >> lanes) {
-        const uint32_t query = unit >> plan.partBits;
-        const uint32_t part = unit & ((1u << plan.partBits) - 1);
-        const float decay = memory.at(plan.decay)[query];
-        if (unit == query << plan.partBits && firstQuad == 0) memory.at(plan.largest)[query] = memory.at(plan.raised)[query];
-        for (uint32_t kind = 0; kind < plan.kinds; ++kind) {
-          const float* weights = memory.weights(kind, query) + part * partTokens;
-          for (uint32_t quad = firstQuad; quad < plan.valueQuads; quad += 1u << lanes) {
-            const Quad* values = reinterpret_cast<const Quad*>(memory.at(plan.tile)) + part * partTokens * plan.tileQuads + quad;
-            Quad sum = memory.sum(kind, part, query)[quad];
-            float weightSum = 0.0f;
-            LOWBIT_UNROLL
-            for (uint32_t j = 0; j < 4; ++j) sum.lanes[j] *= decay;
-            for (uint32_t token = 0; token < partTokens; ++token) {
-              const float weight = weights[token];
-              // A weight of zero hides its value, which may be anything.
-              if (weight == 0.0f) continue;
-              const Quad value = values[token * plan.tileQuads];
-              weightSum += weight;
-              LOWBIT_UNROLL
-              for (uint32_t j = 0; j < 4; ++j) sum.lanes[j] = fusedOf(weight, value.lanes[j], sum.lanes[j]);
-            }
-            memory.sum(kind, part, query)[quad] = sum;
-            if (quad == 0) {
-              float& all = memory.weightSum(kind, part, query);
-              all = fusedOf(all, decay, weightSum);
-            }
-          }
-        }
-      }
-    });
   }
 
   /// Parts and kinds of sums become one, the first.
@@ -286,6 +213,7 @@ struct GeneralBlock {
   LOWBIT_INLINE void run(uint32_t block, uint32_t headBlocks) const {
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) { prefetchPage(0, thread); });
     prepare();
+    const TileProducts products = {memory, plan};
     TokenCursor cursor = {0, 0, 0};
     while (!tokens.isEnd(cursor)) {
       TokenCursor next = cursor;
@@ -294,10 +222,10 @@ struct GeneralBlock {
       place(cursor, count);
       decode(keys(), count, isRun);
       if (plan.key.rotaryPairs != 0) turn(count);
-      multiplyKeys(count);
+      products.multiplyKeys(count, job.scale, job.softCap);
       weigh(memory, [&](uint32_t token) { return token < count && values().places[token].isPacked() ? 1u : 0u; });
       decode(values(), count, isRun);
-      addValues();
+      products.addValues(isRun);
       cursor = next;
     }
     gather();

@@ -10,6 +10,8 @@ constexpr uint32_t ATTEND_THREADS = 256;
 constexpr uint32_t ATTEND_WARPS = ATTEND_THREADS / 32;
 /// Tokens that are decoded together, and splits that are joined together: one a lane.
 constexpr uint32_t TILE_TOKENS = 32;
+/// Query heads that a thread meets with what it has read once.
+constexpr uint32_t HEADS_AT_ONCE = 4;
 
 /// A block takes `blockHeads` query heads of a kv head. Rows are padded with zeros to whole quads of four floats. Places are in
 /// floats of shared memory.
@@ -56,7 +58,7 @@ struct GeneralAttention {
   uint32_t largest;
   uint32_t raised;
   uint32_t decay;
-  /// What codes stand for.
+  /// Level tables.
   uint32_t keyLevels;
   uint32_t valueLevels;
   /// TokenPlace, at multiples of 16 bytes, and positions.

@@ -18,55 +18,52 @@ struct DecodedRows {
   uint32_t count;
   /// The tokens lie in slots of one page that follow one another.
   bool isRun;
-  /// What codes stand for; behind it, in hybrid tensors, what they stand for in asymmetric groups.
+  /// Of a level table, in shared memory; null: codes stand for integers.
   const float* levels;
 };
 
-/// What a code stands for before it is scaled; codes of hybrid tensors come twice.
-LOWBIT_INLINE float levelOf(const GeneralTensor& tensor, uint32_t code) {
-  switch (tensor.mode) {
-    case GeneralMode::LEVELS:
-    case GeneralMode::LEVELS_OVER_ZERO:
-      return code < tensor.levelCount ? floatsAt(tensor, tensor.levels)[code] : 0.0f;
-    case GeneralMode::SYMMETRIC:
-    case GeneralMode::HYBRID: {
-      const uint32_t half = 1u << (tensor.bits - 1);
-      if (code >= 2 * half) return static_cast<float>(code - 2 * half);
-      return static_cast<float>(static_cast<int>(code ^ half) - static_cast<int>(half));
-    }
-    default:
-      return static_cast<float>(code);
-  }
+LOWBIT_INLINE bool hasLevels(const GeneralTensor& tensor) {
+  return tensor.bits != 16 && (tensor.mode == GeneralMode::LEVELS || tensor.mode == GeneralMode::LEVELS_OVER_ZERO);
 }
 
-LOWBIT_INLINE uint32_t levelCountOf(const GeneralTensor& tensor) {
-  if (tensor.bits == 16) return 0;
-  return 1u << (tensor.bits + (tensor.mode == GeneralMode::HYBRID ? 1 : 0));
-}
+/// 2^23: in its last bits a float holds an integer.
+constexpr uint32_t INTEGER_BITS = 0x4b000000;
 
 /// Parameters of a group.
 struct GroupParameters {
   float scale;
   float zero;
-  const float* levels;
+  /// Exclusive-ored with a code, bits of a float that is too large by `bias`.
+  uint32_t flip;
+  float bias;
 
-  LOWBIT_INLINE float decode(uint32_t code) const { return sumOf(productOf(levels[code], scale), zero); }
+  LOWBIT_INLINE float decode(const float* levels, uint32_t code) const {
+    const float level = levels != nullptr ? levels[code] : differenceOf(floatOf(code ^ flip), bias);
+    return sumOf(productOf(level, scale), zero);
+  }
 };
 
 LOWBIT_INLINE GroupParameters parametersAt(const DecodedRows& tile, const unsigned char* base, uint32_t entry) {
   const GeneralTensor& tensor = tile.tensor;
-  GroupParameters group = {1.0f, 0.0f, tile.levels};
+  // Two's complement becomes unsigned with its highest bit flipped.
+  bool isSigned = tensor.mode == GeneralMode::SYMMETRIC || tensor.mode == GeneralMode::HYBRID;
+  GroupParameters group = {1.0f, 0.0f, INTEGER_BITS, 0x1p23f};
   if (tensor.scaleType != StoredType::NONE) {
     uint32_t bits = loadStored(base + tensor.scaleOffset, tensor.scaleType, entry);
     if (tensor.mode == GeneralMode::HYBRID) {
       const uint32_t sign = signOfScale(tensor.scaleType);
-      if ((bits & sign) != 0) group.levels += 1u << tensor.bits;
+      if ((bits & sign) != 0) isSigned = false;
       bits &= ~sign;
     }
     group.scale = storedValue(tensor.scaleType, bits);
   }
   if (tensor.zeroType != StoredType::NONE)
     group.zero = storedValue(tensor.zeroType, loadStored(base + tensor.zeroOffset, tensor.zeroType, entry));
+  if (isSigned) {
+    const uint32_t half = 1u << (tensor.bits - 1);
+    group.flip ^= half;
+    group.bias += static_cast<float>(half);
+  }
   return group;
 }
 
@@ -176,7 +173,7 @@ LOWBIT_INLINE void decodeGroups(
     to[i] = 0.0f;
     if (at >= tensor.headDim) continue;
     const GroupParameters numbers = parametersAt(tile, parameters, firstEntry + at / tensor.channelsPerGroup);
-    to[i] = numbers.decode(codesAt(row, at * tensor.bits, tensor.bits) & mask);
+    to[i] = numbers.decode(tile.levels, codesAt(row, at * tensor.bits, tensor.bits) & mask);
   }
 }
 
@@ -208,7 +205,9 @@ LOWBIT_INLINE void decodeTokenRows(const DecodedRows& tile, uint32_t thread) {
         decodeStrip(tensor, row, channel, to, [&](uint32_t nibble) { return band.decode(nibble); });
       } else if (isWhole) {
         const GroupParameters numbers = parametersAt(tile, parameters, place.entry + group);
-        decodeStrip(tensor, row, channel, to, [&](uint32_t code) { return numbers.decode(code); });
+        if (tile.levels == nullptr)
+          decodeStrip(tensor, row, channel, to, [&](uint32_t code) { return numbers.decode(nullptr, code); });
+        else decodeStrip(tensor, row, channel, to, [&](uint32_t code) { return numbers.decode(tile.levels, code); });
       } else {
         decodeGroups(tile, row, parameters, place.entry, channel, to->lanes);
       }
@@ -240,7 +239,7 @@ LOWBIT_INLINE void decodeScattered(const DecodedRows& tile, uint32_t channel, ui
       heldBase = place.base;
       heldEntry = place.entry;
     }
-    to = numbers.decode(codesAt(place.base + rowAt, static_cast<uint32_t>(place.slot) * bits, bits) & mask);
+    to = numbers.decode(tile.levels, codesAt(place.base + rowAt, static_cast<uint32_t>(place.slot) * bits, bits) & mask);
   }
 }
 
@@ -273,64 +272,11 @@ LOWBIT_INLINE void decodeChannelRows(const DecodedRows& tile, uint32_t thread) {
         const uint32_t codes = codesAt(row, (static_cast<uint32_t>(place.slot) + i) * bits, live * bits);
         LOWBIT_UNROLL
         for (uint32_t j = 0; j < 4; ++j)
-          if (j < live) tile.rows[(first + i + j) * tile.stride + channel] = numbers.decode(codes >> bits * j & mask);
+          if (j < live) tile.rows[(first + i + j) * tile.stride + channel] = numbers.decode(tile.levels, codes >> bits * j & mask);
       }
     } else {
       decodeScattered(tile, channel, first, count);
     }
-  }
-}
-
-/// Outer and inner elements of bands, over the middle ones.
-LOWBIT_INLINE void decodeBandOutliers(const DecodedRows& tile, uint32_t thread) {
-  const GeneralTensor& tensor = tile.tensor;
-  const StoredType endType = tensor.endBytes == 4 ? StoredType::F32 : StoredType::F16;
-  for (uint32_t unit = thread; unit < tile.count * tensor.chunks; unit += ATTEND_THREADS) {
-    const uint32_t token = unit / tensor.chunks;
-    const uint32_t chunk = unit % tensor.chunks;
-    const TokenPlace place = tile.places[token];
-    if (!place.isPacked()) continue;
-    const auto slot = static_cast<uint32_t>(place.slot);
-    const unsigned char* block = place.base + tile.head * tensor.headBytes;
-    const uint32_t index = slot * tensor.chunks + chunk;
-    const uint32_t end = loadStored(block + tensor.endsOffset, endType, index);
-    uint32_t entry = index == 0 ? 0 : loadStored(block + tensor.endsOffset, endType, index - 1);
-    if (entry == end) continue;
-    const unsigned char* parameters = place.base + parameterBase(tensor, tile.head);
-    const float outerMinimum = halfAt(parameters + tensor.outerMinimumOffset, slot);
-    const float outerStep = halfAt(parameters + tensor.outerStepOffset, slot);
-    const float innerMinimum = halfAt(parameters + tensor.innerMinimumOffset, slot);
-    const float innerStep = halfAt(parameters + tensor.innerStepOffset, slot);
-    LOWBIT_ROLLED
-    for (; entry < end; ++entry) {
-      const uint32_t byte = block[tensor.outliersOffset + entry];
-      const uint32_t channel = chunk * OUTLIER_CHUNK + (byte & 63);
-      const uint32_t nibble = block[slot * tensor.rowBytes + channel / 2] >> 4 * (channel % 2) & 15;
-      const uint32_t fifth = byte >> 7;
-      float value;
-      if ((byte & 64) != 0) {
-        const float magnitude = sumOf(productOf(static_cast<float>(nibble), outerStep), outerMinimum);
-        value = fifth != 0 ? differenceOf(tensor.outerLow, magnitude) : sumOf(tensor.outerHigh, magnitude);
-      } else {
-        value = sumOf(productOf(static_cast<float>(nibble | fifth << 4), innerStep), innerMinimum);
-      }
-      tile.rows[token * tile.stride + channel] = value;
-    }
-  }
-}
-
-/// The largest magnitudes of a token, over its codes.
-LOWBIT_INLINE void decodeTopOutliers(const DecodedRows& tile, uint32_t thread) {
-  const GeneralTensor& tensor = tile.tensor;
-  const StoredType channelType = tensor.topChannelBytes == 2 ? StoredType::F16 : StoredType::E4M3;
-  for (uint32_t unit = thread; unit < tile.count * tensor.topCount; unit += ATTEND_THREADS) {
-    const uint32_t token = unit / tensor.topCount;
-    const TokenPlace place = tile.places[token];
-    if (!place.isPacked()) continue;
-    const uint32_t entry = static_cast<uint32_t>(place.slot) * tensor.topCount + unit % tensor.topCount;
-    const unsigned char* block = place.base + tile.head * tensor.headBytes;
-    const uint32_t channel = loadStored(block + tensor.topChannelsOffset, channelType, entry);
-    tile.rows[token * tile.stride + channel] = halfAt(block + tensor.topValuesOffset, entry);
   }
 }
 

@@ -66,6 +66,9 @@ struct Pack {
 #endif
   }
 
+  /// Of no tokens: tables of graphs have room for more packs than there are.
+  static LOWBIT_INLINE bool isEmpty(const PackJob& job, uint32_t number) { return job.table[number * PACK_WORDS + 3] == 0; }
+
   LOWBIT_INLINE bool has(uint32_t token) const { return token - slot < count; }
 
   /// Whether a token of a run is packed.

@@ -47,6 +47,7 @@ struct PackKernel {
 
   /// A CTA on the host, in any memory.
   static void runOnHost(Shared& shared, const PackJob& job, uint32_t headTile, uint32_t number) {
+    if (Pack::isEmpty(job, number)) return;
     for (uint32_t lane = 0; lane < THREADS; ++lane) run<0>(shared, job, headTile, number, lane);
     for (uint32_t lane = 0; lane < THREADS; ++lane) run<1>(shared, job, headTile, number, lane);
     for (uint32_t lane = 0; lane < THREADS; ++lane) run<2>(shared, job, headTile, number, lane);
@@ -54,6 +55,7 @@ struct PackKernel {
 
 #if defined(__CUDACC__)
   static __device__ __forceinline__ void runOnDevice(const PackJob& job, uint32_t headTile, uint32_t number) {
+    if (Pack::isEmpty(job, number)) return;
     extern __shared__ Chunk memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     const uint32_t lane = threadIdx.x;

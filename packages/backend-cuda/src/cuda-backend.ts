@@ -2,6 +2,7 @@
  * The backend over an NVIDIA card: the driver is opened when it is first needed.
  */
 import type { Backend, BackendProbe, Plan } from '@lowbit-kv/core';
+import { CapturedStep, type CapturedStepOptions } from './captured-step.js';
 import { probeCuda } from './driver/probe.js';
 import { kernelManifest } from './images.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
@@ -15,6 +16,8 @@ export interface CudaBackend extends Backend {
   supports(plan: Plan): CudaSupport;
   /** The context and the stream that caches work in; opens the card. Throws BACKEND_UNAVAILABLE. */
   open(): Promise<Runtime>;
+  /** A decode step as a graph; see CapturedStep. Opens the card. Throws OPTION_INVALID, BACKEND_UNAVAILABLE. */
+  captureStep(options: CapturedStepOptions): Promise<CapturedStep>;
   /** Frees what caches share. Dispose them first; a context of the caller stays. */
   dispose(): void;
 }
@@ -43,6 +46,7 @@ export function cudaBackend(options: CudaBackendOptions = {}): CudaBackend {
     supports: supportOf,
     createStore: async (plan, storeOptions) => new CudaStore(await open(), plan, storeOptions),
     open,
+    captureStep: async (stepOptions) => new CapturedStep(await open(), stepOptions),
     dispose() {
       runtime?.dispose();
       runtime = undefined;

@@ -1,6 +1,7 @@
 /**
  * @lowbit-kv/backend-cuda: the NVIDIA driver through koffi. Importing it loads neither.
  */
+export { CapturedStep, type CapturedStepOptions, type StepRun } from './captured-step.js';
 export {
   type CudaBackend,
   type CudaBackendOptions,

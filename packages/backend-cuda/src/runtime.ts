@@ -12,6 +12,7 @@ import type { ImageManifest, Part } from './images.js';
 import { kernelManifest, partBytes } from './images.js';
 import { BufferPool } from './store/buffer-pool.js';
 import { Moves } from './store/moves.js';
+import type { StepSession } from './store/step-session.js';
 
 /** Where kernels come from. */
 export interface KernelSource {
@@ -47,6 +48,8 @@ export class Runtime {
   readonly #kernels: KernelSource;
   readonly #modules = new Map<Part, Module>();
   #moves: Moves | undefined;
+  /** The captured step that runs now. */
+  session: StepSession | undefined;
 
   private constructor(
     context: Context,
@@ -96,6 +99,11 @@ export class Runtime {
       this.#modules.set(part, module);
     }
     return module;
+  }
+
+  /** Where kernels of jobs are enqueued; undefined while a captured step is replayed. */
+  get launches(): Stream | undefined {
+    return this.session === undefined ? this.stream : this.session.launches;
   }
 
   get moves(): Moves {

@@ -1,13 +1,18 @@
-// The contract suite of core, over kernels that the host runs.
+// The contract suite of core, over kernels that the host runs, or on the card of this machine with LOWBIT_KV_GPU=1.
 import { describeBackend } from '@lowbit-kv/core/contract';
 import { afterAll, describe, expect, it } from 'vitest';
+import { cudaBackend } from '../src/index.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { buildGeneralAttention, buildGeneralKernels } from './support/host/general-kernels.js';
 import { buildHostKernels } from './support/host/host-kernels.js';
 import { compiler } from './support/pack/host-program.js';
 import { F32_ATTENTION } from './support/tolerances.js';
 
-if (compiler === undefined) {
+if (process.env.LOWBIT_KV_GPU === '1') {
+  const backend = cudaBackend();
+  afterAll(() => backend.dispose());
+  describeBackend(backend, { tolerances: F32_ATTENTION });
+} else if (compiler === undefined) {
   describe.skip('contract of backend cuda (needs a C++ compiler)', () => it.todo('runs'));
 } else {
   const libraries = [

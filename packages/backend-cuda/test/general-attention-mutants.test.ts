@@ -37,8 +37,8 @@ const mutants: readonly Mutant[] = [
   {
     name: 'all groups of hybrid tensors are symmetric',
     file: 'decode',
-    text: 'if ((bits & sign) != 0) group.levels',
-    mistake: 'if (sign == 0) group.levels',
+    text: 'if ((bits & sign) != 0) isSigned',
+    mistake: 'if (sign == 0) isSigned',
     plan: 'plan: hybrid full 4 bit along channels',
   },
   {
@@ -64,8 +64,8 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: 'packed keys miss their mean',
-    file: 'attend',
-    text: 'isTurned ? memory.at(plan.added)[query] : 0.0f',
+    file: 'products',
+    text: 'meetsTurned(token) ? memory.at(plan.added)[query] : 0.0f',
     mistake: '0.0f',
     plan: 'plan: channel scales of values, means of one token',
   },
@@ -78,9 +78,9 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: 'sums of before keep their size',
-    file: 'attend',
-    text: 'sum.lanes[j] *= decay;',
-    mistake: 'sum.lanes[j] *= 1.0f;',
+    file: 'products',
+    text: 'sums[h].lanes[j] *= decay;',
+    mistake: 'sums[h].lanes[j] *= 1.0f;',
     plan: 'plan: nothing packed',
   },
   {

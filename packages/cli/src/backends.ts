@@ -4,7 +4,7 @@
 import type { Backend } from '@lowbit-kv/core';
 
 /** Values of `--backend`. */
-export const BACKENDS = ['reference', 'onnx', 'webgpu'] as const;
+export const BACKENDS = ['reference', 'onnx', 'webgpu', 'cuda'] as const;
 
 /** What to register so that backend `id` exists. Throws PEER_MISSING or BACKEND_UNAVAILABLE. */
 export async function createBackends(id: string): Promise<Backend[]> {
@@ -16,6 +16,12 @@ export async function createBackends(id: string): Promise<Backend[]> {
   if (id === 'webgpu') {
     const { openNodeGpu } = await import('@lowbit-kv/backend-webgpu/node');
     return [(await openNodeGpu()).backend];
+  }
+  if (id === 'cuda') {
+    const { cudaBackend } = await import('@lowbit-kv/backend-cuda');
+    const backend = cudaBackend();
+    await backend.open();
+    return [backend];
   }
   return [];
 }

@@ -53,8 +53,8 @@ test('everything is found and works here', timeout, async () => {
     { id: 'cuda', required: false },
   ]);
   const cuda = report.backends[3];
-  if (cuda.reason !== null)
-    expect(cuda.reason).toMatch(/NVIDIA driver|no backend that launches them/);
+  if (cuda.reason === null) expect(cuda.device).toMatch(/compute capability.*kernels sm_/);
+  else expect(cuda.reason).toMatch(/NVIDIA driver/);
   // A machine with a GPU says which one, a machine without says what to install.
   const { device, reason, next } = report.backends[2];
   if (reason === null) expect(device).toMatch(/subgroups of \d+ to \d+.*integer dot products.*GiB/);
@@ -114,6 +114,25 @@ test.skipIf(compiler === undefined || process.platform !== 'linux')(
       device: null,
       reason: 'the NVIDIA driver is too old (a driver for CUDA 11.4)',
       next: 'Install NVIDIA driver 520 or newer (CUDA 11.8).',
+    });
+  },
+);
+
+test.skipIf(compiler === undefined || process.platform !== 'linux')(
+  'a card that runs the kernels: a libcuda in C takes its place',
+  timeout,
+  async () => {
+    const { folder, remove } = buildFakeLibrary();
+    const { stdout } = await runCli(['doctor', '--json'], {
+      environment: { LD_LIBRARY_PATH: folder },
+    });
+    remove();
+    expect(JSON.parse(stdout).backends[3]).toEqual({
+      id: 'cuda',
+      required: false,
+      device: expect.stringMatching(/compute capability .*driver for CUDA .*kernels (sm|ptx)_/),
+      reason: null,
+      next: null,
     });
   },
 );

@@ -27,7 +27,7 @@ test.each<[string[], RegExp]>([
   [[], /^Examples:/],
   [['compar'], /unknown command 'compar'\n\(Did you mean compare\?\)/],
   [['compare', '--jsn'], /unknown option '--jsn'\n\(Did you mean --json\?\)/],
-  [['compare', '--backend', 'cuda'], /Allowed choices are reference, onnx/],
+  [['compare', '--backend', 'metal'], /Allowed choices are reference, onnx/],
   [['compare', '--json', '--markdown'], /'--json' cannot be used with option '--markdown'/],
   [['compare', 'file.safetensors'], /too many arguments/],
   [['schemes', '--markdown'], /unknown option '--markdown'/],

@@ -9,10 +9,12 @@ export const ATTEND_THREADS = 256;
 const WARPS = ATTEND_THREADS / 32;
 const TILE_TOKENS = 32;
 const PLACE_BYTES = 16;
+const HEADS_AT_ONCE = 4;
 /** Of one block. */
 const MOST_HEADS = 16;
-const MOST_PARTS_BITS = 3;
-const MOST_SUM_BYTES = 16 * 1024;
+/** Of a tile: sums are read and written once for each of them. */
+const MOST_PARTS = 4;
+const MOST_SUM_BYTES = 8 * 1024;
 /** Query heads are shared out until a block takes no more: three of a multiprocessor then, or as much beside a large tile. */
 const SHARED_TARGET = 64 * 1024;
 const BESIDE_TILE = 24 * 1024;
@@ -63,14 +65,17 @@ function wordsOf(
   const keyQuads = Math.ceil(key.headDim / 4);
   const valueQuads = Math.ceil(value.headDim / 4);
   const tileQuads = Math.max(keyQuads, valueQuads) | 1;
-  const sliceBits = bitsOf(Math.min(WARPS / blockHeads, keyQuads));
+  const headUnits = Math.ceil(blockHeads / HEADS_AT_ONCE);
+  const sliceBits = bitsOf(Math.min(WARPS / headUnits, keyQuads));
   const lanes = Math.min(32, 2 ** Math.ceil(Math.log2(valueQuads)));
   const isHeldPlain = geometry.rotary !== null;
   const queriesTurn = transformsOf(key).length > 0 && !isHeldPlain;
   const kinds = transformsOf(value).length > 0 ? 2 : 1;
   const sumBytes = kinds * blockHeads * valueQuads * 16;
-  const parts = Math.min(ATTEND_THREADS / lanes / blockHeads, MOST_SUM_BYTES / sumBytes);
-  const partBits = Math.min(MOST_PARTS_BITS, bitsOf(parts));
+  const unitThreads = lanes * headUnits;
+  const partBits = bitsOf(
+    Math.min(MOST_PARTS, ATTEND_THREADS / unitThreads, MOST_SUM_BYTES / sumBytes),
+  );
   const ordersKeys = isHeldPlain && transformsOf(key).some(({ kind }) => kind === 'channelOrder');
 
   const memory = new SharedMemory();
@@ -130,10 +135,10 @@ function planeCount({ statisticsPageBytes, heads, headDim }: TensorPlan): number
   return statisticsPageBytes / (2 * heads * headDim);
 }
 
-/** Hybrid tensors have the levels of both their modes. */
+/** Of a level table. */
 function levelCount({ scheme }: TensorPlan): number {
-  if (scheme.bits === 16) return 0;
-  return 2 ** (scheme.bits + (scheme.quantizer.mode === 'hybrid' ? 1 : 0));
+  if (scheme.bits === 16 || typeof scheme.quantizer.codes === 'string') return 0;
+  return scheme.quantizer.codes.levels.length;
 }
 
 /** Floats of shared memory, given out in quads. */

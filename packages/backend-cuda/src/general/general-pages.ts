@@ -2,8 +2,10 @@
  * Packed pages in canonical order, of any plan but codecs: for a store, through kernels driven by numbers of the plan.
  */
 import { LowbitKvError, type PackWork, type TensorWork } from '@lowbit-kv/core';
+import type { Stream } from '../driver/stream.js';
 import { packWords } from '../store/pack-words.js';
 import type { PackContext, PackedPages } from '../store/packed-pages.js';
+import { notCapturable } from '../store/step-session.js';
 import { GeneralPack, type GeneralPackOptions, statisticsPacks } from './general-pack.js';
 
 export interface GeneralPagesOptions extends GeneralPackOptions {
@@ -27,12 +29,14 @@ export class GeneralPages implements PackedPages {
   }
 
   measure(context: PackContext, statistics: TensorWork['statistics']): void {
+    const stream = launchesOf(context);
     const table = this.#table(context, statistics, () => statisticsPacks(statistics));
-    this.#general.measure(context.stream, { table, input: context.input.pointer }, statistics);
+    this.#general.measure(stream, { table, input: context.input.pointer }, statistics);
   }
 
   pack(context: PackContext, packs: readonly PackWork[]): void {
-    const { stream, flags, step, input } = context;
+    const { flags, step, input } = context;
+    const stream = launchesOf(context);
     const hasBands = this.#options.memory.plan.layout?.sparse != null;
     const fault = hasBands ? flags.register(step, (head) => this.#outlierCapacity(head)) : 0n;
     const table = this.#table(context, packs, () => packs);
@@ -65,4 +69,13 @@ export class GeneralPages implements PackedPages {
       where: { tensor, layer, head: headNumbers?.[head] ?? head },
     });
   }
+}
+
+/** Throws STEP_STATE in captured steps: how general kernels are launched depends on the work. */
+function launchesOf({ launches, session }: PackContext): Stream {
+  if (launches !== undefined && session === undefined) return launches;
+  throw notCapturable(
+    'packing by general kernels',
+    'Run this step outside of the graph; `supports` says which plans have kernels of their own.',
+  );
 }

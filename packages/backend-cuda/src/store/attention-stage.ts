@@ -1,15 +1,18 @@
 /**
  * Attention of the layers of a cache: work lists of what they show, and scratch. Many query tokens run in rounds.
  */
-import type { AttendSequence } from '@lowbit-kv/core';
+import { type AttendSequence, type Plan, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import type { AttentionBuffers } from '../attend/attention-job.js';
 import { AttentionScratch } from '../attend/attention-scratch.js';
 import { StepTables } from '../attend/step-tables.js';
+import { PAGE_TOKENS } from '../attend/structs.js';
 import { itemCapacity } from '../attend/work-list.js';
 import { bytesOf } from '../cuda-tensor.js';
 import type { DeviceRange } from '../driver/device-memory.js';
 import type { Runtime } from '../runtime.js';
 import type { Layer } from './layers.js';
 import type { QueryInput, StepInput } from './step-inputs.js';
+import type { StepSession } from './step-session.js';
 
 export interface Attention {
   readonly query: QueryInput;
@@ -20,18 +23,28 @@ export interface Attention {
   readonly input: StepInput | undefined;
 }
 
+interface Captured {
+  readonly tables: StepTables;
+  readonly scratch: AttentionScratch;
+}
+
 /** Query tokens of a round. */
 const ROUND_ROWS = 2048;
+/** Pieces of pages that a sequence shows beside whole ones. */
+const CAPTURED_PIECES = 4;
 
 export class AttentionStage {
   readonly #runtime: Runtime;
   readonly #scratch: AttentionScratch;
+  readonly #plan: Plan;
   /** Layers whose sequences show the same share them. */
   readonly #tables = new Map<string, StepTables>();
+  readonly #sessions = new WeakMap<StepSession, Map<string, Captured>>();
 
   /** Throws DEVICE_OUT_OF_MEMORY. */
-  constructor(runtime: Runtime, layers: readonly Layer[]) {
+  constructor(runtime: Runtime, plan: Plan, layers: readonly Layer[]) {
     this.#runtime = runtime;
+    this.#plan = plan;
     const slots = Math.max(1, ...layers.map(({ attention }) => attention.slots));
     const geometry = layers.map(({ plan }) => plan.geometry);
     this.#scratch = AttentionScratch.allocate(runtime.stream, itemCapacity(1, slots), geometry);
@@ -39,39 +52,82 @@ export class AttentionStage {
 
   run(layer: Layer, sequences: readonly AttendSequence[], attention: Attention): void {
     if (attention.rows === 0) return;
-    const { attention: kernel, plan } = layer;
+    const { session } = this.#runtime;
+    if (session === undefined) this.#runRounds(layer, sequences, attention);
+    else this.#runCaptured(session, layer, sequences, attention);
+  }
+
+  #runRounds(layer: Layer, sequences: readonly AttendSequence[], attention: Attention): void {
+    const { attention: kernel } = layer;
     const { stream } = this.#runtime;
-    const { queryHeads, keyHeadDim, valueHeadDim } = plan.geometry;
-    const { query, output, logSumExp, input } = attention;
     const tables = this.#tablesOf(layer);
     for (const round of roundsOf(sequences)) {
       const capacity = itemCapacity(round.rows, kernel.slots);
       tables.reserve(capacity);
       this.#scratch.reserve(stream, capacity);
       tables.update(stream, round.sequences);
-      const rowsOf = (range: DeviceRange, rowBytes: number) =>
-        range.range(round.first * rowBytes, round.rows * rowBytes);
-      kernel.run(stream, {
-        tables,
-        scratch: this.#scratch,
-        queries: rowsOf(query.range, queryHeads * keyHeadDim * bytesOf(query.type)),
-        queryType: query.type,
-        output: rowsOf(output, 4 * queryHeads * valueHeadDim),
-        ...(logSumExp === undefined ? {} : { logSumExp: rowsOf(logSumExp, 4 * queryHeads) }),
-        ...(input === undefined ? {} : { input }),
-      });
+      kernel.run(stream, buffersOf(layer, attention, round, tables, this.#scratch));
     }
   }
 
-  #tablesOf({ plan, attention, pageTokens }: Layer): StepTables {
-    const { slidingWindow } = plan.geometry;
-    const { slots } = attention;
-    const shown = [plan.key.class, plan.value.class, slidingWindow, slots, pageTokens];
-    const name = JSON.stringify(shown);
+  #runCaptured(
+    session: StepSession,
+    layer: Layer,
+    sequences: readonly AttendSequence[],
+    attention: Attention,
+  ): void {
+    const { stream, launches } = this.#runtime;
+    const { tables, scratch } = this.#captured(session, layer);
+    tables.update(stream, sequences);
+    if (launches === undefined) return;
+    const buffers = buffersOf(
+      layer,
+      attention,
+      { first: 0, rows: attention.rows },
+      tables,
+      scratch,
+    );
+    layer.attention.run(launches, buffers, 'capacity');
+  }
+
+  /** Tables with room for every step of a session, which stay where they are. */
+  #captured(session: StepSession, layer: Layer): Captured {
+    const name = viewOf(layer);
+    const known = this.#sessions.get(session) ?? new Map<string, Captured>();
+    this.#sessions.set(session, known);
+    let captured = known.get(name);
+    if (captured === undefined) {
+      const { rows, tokens } = session.options;
+      const { context, ring, stream } = this.#runtime;
+      const { slots } = layer.attention;
+      const capacity = itemCapacity(rows, slots);
+      const { slidingWindow } = layer.plan.geometry;
+      const { pageTokens } = layer;
+      const tables = session.own(
+        new StepTables(context, ring, {
+          ...{ slots, capacity, slidingWindow, pageTokens },
+          pageEntries: Math.ceil(tokens / PAGE_TOKENS) + CAPTURED_PIECES * rows,
+          restEntries: rows * mostRests(layer, this.#plan),
+        }),
+      );
+      tables.freeze();
+      const geometry = [layer.plan.geometry];
+      const scratch = session.own(AttentionScratch.allocate(stream, capacity, geometry));
+      captured = { tables, scratch };
+      known.set(name, captured);
+    }
+    return captured;
+  }
+
+  #tablesOf(layer: Layer): StepTables {
+    const name = viewOf(layer);
     let tables = this.#tables.get(name);
     if (tables === undefined) {
+      const { slidingWindow } = layer.plan.geometry;
+      const { slots } = layer.attention;
       const { context, ring } = this.#runtime;
       const capacity = itemCapacity(1, slots);
+      const { pageTokens } = layer;
       tables = new StepTables(context, ring, { slots, capacity, slidingWindow, pageTokens });
       this.#tables.set(name, tables);
     }
@@ -82,6 +138,50 @@ export class AttentionStage {
     for (const tables of this.#tables.values()) tables.dispose();
     this.#scratch.dispose();
   }
+}
+
+/** Layers with equal ones show the same of equal sequences. */
+function viewOf({ plan, attention, pageTokens }: Layer): string {
+  const { slidingWindow, kvHeads } = plan.geometry;
+  const { slots } = attention;
+  return JSON.stringify([
+    plan.key.class,
+    plan.value.class,
+    slidingWindow,
+    kvHeads,
+    slots,
+    pageTokens,
+  ]);
+}
+
+/** Tokens that a sequence can have outside of packed pages of both tensors. */
+function mostRests({ plan }: Layer, { classes }: Plan): number {
+  const tokens = [plan.key, plan.value].map((tensor) => {
+    const { sinks, recent, flush, blockTokens } = classes[tensor.class] as Plan['classes'][number];
+    return sinks + recent + flush + blockTokens;
+  });
+  return WINDOW_PAGE_TOKENS + (tokens[0] as number) + (tokens[1] as number);
+}
+
+function buffersOf(
+  { plan }: Layer,
+  { query, output, logSumExp, input }: Attention,
+  { first, rows }: Pick<Round, 'first' | 'rows'>,
+  tables: StepTables,
+  scratch: AttentionScratch,
+): AttentionBuffers {
+  const { queryHeads, keyHeadDim, valueHeadDim } = plan.geometry;
+  const rowsOf = (range: DeviceRange, rowBytes: number) =>
+    range.range(first * rowBytes, rows * rowBytes);
+  return {
+    tables,
+    scratch,
+    queries: rowsOf(query.range, queryHeads * keyHeadDim * bytesOf(query.type)),
+    queryType: query.type,
+    output: rowsOf(output, 4 * queryHeads * valueHeadDim),
+    ...(logSumExp === undefined ? {} : { logSumExp: rowsOf(logSumExp, 4 * queryHeads) }),
+    ...(input === undefined ? {} : { input }),
+  };
 }
 
 /** Some query tokens of a job, one after another from row `first` on. */

@@ -14,14 +14,15 @@ import {
 } from '@lowbit-kv/core';
 import type { Runtime } from '../runtime.js';
 import { AttentionStage } from './attention-stage.js';
-import { createLayers, type Layer } from './layers.js';
-import { type Writes, writeWords } from './moves.js';
+import { createLayers, type Layer, type LayerTensor } from './layers.js';
+import { WRITE_WORDS, type Writes, writeWords } from './moves.js';
 import type { PackContext } from './packed-pages.js';
 import { readRanges } from './readback.js';
-import { Results } from './results.js';
+import { Results, type Target } from './results.js';
 import { SharedTables } from './shared-tables.js';
 import { StepFlags } from './step-flags.js';
 import { type StepInput, StepInputs } from './step-inputs.js';
+import { notCapturable } from './step-session.js';
 
 export class CudaStore implements BlockStore {
   readonly #runtime: Runtime;
@@ -52,7 +53,7 @@ export class CudaStore implements BlockStore {
       this.#layers = layers;
       this.allocatedBytes = memory.allocatedBytes;
       this.#flags = keep(new StepFlags(context, stream));
-      this.#attention = keep(new AttentionStage(runtime, layers));
+      this.#attention = keep(new AttentionStage(runtime, plan, layers));
     } catch (error) {
       this.#dispose();
       throw error;
@@ -75,44 +76,66 @@ export class CudaStore implements BlockStore {
   }
 
   #append(layer: Layer, job: AppendJob): void {
-    const { stream, moves } = this.#runtime;
-    const input = this.#inputs.put(job, layer.plan.layer);
+    const { session } = this.#runtime;
+    const input = this.#inputs.put(job, layer.plan.layer, session);
+    session?.job(`append of ${layer.plan.layer}`, [input.key.pointer, input.value.pointer]);
+    for (const tensor of ['key', 'value'] as const) this.#copy(layer, tensor, job.work[tensor]);
     for (const tensor of ['key', 'value'] as const)
-      this.#copy(layer, tensor, job.work[tensor].copies);
-    for (const tensor of ['key', 'value'] as const) {
-      const { statistics } = job.work[tensor];
-      if (statistics.length > 0)
-        layer[tensor].pages?.measure?.(this.#packContext(job, input[tensor]), statistics);
-    }
-    moves.write(
-      stream,
-      this.#writes(layer, 'key', job, input),
-      this.#writes(layer, 'value', job, input),
-    );
+      this.#measure(layer[tensor], tensor, job, input);
+    this.#write(layer, job, input);
     for (const tensor of ['key', 'value'] as const) {
       const { packs } = job.work[tensor];
-      if (packs.length > 0) layer[tensor].pages?.pack(this.#packContext(job, input[tensor]), packs);
+      if (packs.length > 0 || session !== undefined)
+        layer[tensor].pages?.pack(this.#packContext(job, input[tensor]), packs);
     }
   }
 
   #packContext({ step }: AppendJob, input: PackContext['input']): PackContext {
-    return { stream: this.#runtime.stream, step, tables: this.#tables, flags: this.#flags, input };
+    const { launches, session } = this.#runtime;
+    return { launches, session, step, tables: this.#tables, flags: this.#flags, input };
   }
 
-  #copy(layer: Layer, tensor: 'key' | 'value', copies: TensorWork['copies']): void {
+  #copy(layer: Layer, tensor: 'key' | 'value', { copies }: TensorWork): void {
     const { memory } = layer[tensor];
     for (const { kind, from, to } of copies)
       memory.page(kind, to).copyFrom(this.#runtime.stream, memory.page(kind, from));
   }
 
+  #measure(
+    { pages }: LayerTensor,
+    tensor: 'key' | 'value',
+    job: AppendJob,
+    input: StepInput,
+  ): void {
+    const { statistics } = job.work[tensor];
+    if (statistics.length === 0) return;
+    if (this.#runtime.session !== undefined)
+      throw notCapturable('statistics of a sequence', 'Run this step outside of the graph.');
+    pages?.measure?.(this.#packContext(job, input[tensor]), statistics);
+  }
+
+  #write(layer: Layer, job: AppendJob, input: StepInput): void {
+    const { launches, moves } = this.#runtime;
+    const writes = (['key', 'value'] as const).map((tensor) =>
+      this.#writes(layer, tensor, job, input),
+    );
+    if (launches !== undefined) moves.write(launches, writes[0] as Writes, writes[1] as Writes);
+  }
+
   #writes(layer: Layer, tensor: 'key' | 'value', job: AppendJob, input: StepInput): Writes {
+    const { session } = this.#runtime;
     const { memory } = layer[tensor];
     const { writes } = job.work[tensor];
     const { heads, headDim } = memory.plan;
-    const entries = writes.length;
+    const words = () => writeWords(writes);
+    // Each new token begins at most one run of slots; entries that there are not are of no rows.
+    const entries = session?.options.rows ?? writes.length;
+    const name = `writes of class ${memory.plan.class}`;
+    let table = 0n;
+    if (session !== undefined) table = session.table(name, WRITE_WORDS * entries, writes, words);
+    else if (entries > 0) table = this.#tables.of(job.step, writes, 'writes', words);
     return {
-      table:
-        entries === 0 ? 0n : this.#tables.of(job.step, writes, 'writes', () => writeWords(writes)),
+      table,
       entries,
       input: input[tensor].pointer,
       windows: memory.pointer('window'),
@@ -130,8 +153,16 @@ export class CudaStore implements BlockStore {
       const sums = job.logSumExp
         ? this.#results.target(job.into?.logSumExp, [rows, queryHeads])
         : undefined;
-      const query = this.#inputs.queries(job.query);
+      const { session } = this.#runtime;
+      if (session !== undefined) checkCaptured(job, output, sums);
+      const query = this.#inputs.queries(job.query, session);
       const input = job.input && this.#inputs.get(job.step, job.layer);
+      session?.job(
+        `attend of ${layer.plan.layer} in ${query.type}`,
+        [query.range, output.range, ...(sums === undefined ? [] : [sums.range])].map(
+          ({ pointer }) => pointer,
+        ),
+      );
       this.#attention.run(layer, job.sequences, {
         query,
         rows,
@@ -209,6 +240,15 @@ export class CudaStore implements BlockStore {
       next: 'Name a layer of the plan.',
     });
   }
+}
+
+/** Throws STEP_STATE for results that would lie elsewhere in the next step. */
+function checkCaptured({ into }: AttendJob, output: Target, sums: Target | undefined): void {
+  if (output.tensor !== undefined && (sums === undefined || sums.tensor !== undefined)) return;
+  throw notCapturable(
+    into === undefined ? 'attention without `into`' : 'a log-sum-exp without `into`',
+    'Give tensors in device memory that every run of the step writes to.',
+  );
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -4,12 +4,13 @@
  */
 import type { PackedTensorPlan, PackWork, TensorWork } from '@lowbit-kv/core';
 import type { Launch } from '../driver/launch.js';
+import type { Stream } from '../driver/stream.js';
 import type { PackInstance } from '../instances.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import { packTile } from '../pages/pack-tile.js';
 import { type PageMover, pageMover } from '../pages/page-layout.js';
 import type { Runtime } from '../runtime.js';
-import { packWords } from './pack-words.js';
+import { PACK_WORDS, packWords, SPAN_WORDS } from './pack-words.js';
 import type { PackContext, PackedPages } from './packed-pages.js';
 
 /** PackJob of kernels/pack-commands.cuh. */
@@ -17,6 +18,9 @@ export const PACK_JOB = {
   bytes: 48,
   fields: { table: 0, headBytes: 8, pages: 16, windowRows: 24, inputRows: 32, statistics: 40 },
 } as const;
+/** Room of captured steps: packs for each new token, and spans of a pack. */
+const CAPTURED_PACKS = 2;
+const CAPTURED_SPANS = 8;
 /** A dimension of the grid. */
 const MOST_PACKS = 65_535;
 
@@ -64,18 +68,30 @@ export class FragmentPages implements PackedPages {
     this.#statistics?.measure?.(context, statistics);
   }
 
-  pack({ stream, tables, step, input }: PackContext, packs: readonly PackWork[]): void {
+  pack({ launches, session, tables, step, input }: PackContext, packs: readonly PackWork[]): void {
     const job = this.#launch.parameters.view(0);
     job.setBigUint64(PACK_JOB.fields.inputRows, input.pointer, true);
+    if (session !== undefined) {
+      const most = CAPTURED_PACKS * session.options.rows;
+      const words = most * (PACK_WORDS + CAPTURED_SPANS * SPAN_WORDS);
+      const name = `packs of class ${this.#plan.class}, ${this.#sizes}`;
+      const table = session.table(name, words, packs, () => packWords(this.#memory, packs, most));
+      this.#run(launches, table, most);
+      return;
+    }
     for (let first = 0; first < packs.length; first += MOST_PACKS) {
       const some = packs.slice(first, first + MOST_PACKS);
-      const table = tables.of(step, packs, `${first} ${this.#sizes}`, () =>
-        packWords(this.#memory, some),
-      );
-      job.setBigUint64(PACK_JOB.fields.table, table, true);
-      this.#launch.setGrid(this.#tiles, some.length);
-      this.#launch.run(stream);
+      const sizes = `${first} ${this.#sizes}`;
+      const table = tables.of(step, packs, sizes, () => packWords(this.#memory, some));
+      this.#run(launches, table, some.length);
     }
+  }
+
+  #run(launches: Stream | undefined, table: bigint, packs: number): void {
+    if (launches === undefined) return;
+    this.#launch.parameters.view(0).setBigUint64(PACK_JOB.fields.table, table, true);
+    this.#launch.setGrid(this.#tiles, packs);
+    this.#launch.run(launches);
   }
 
   toCanonical(page: Uint8Array): Uint8Array {

@@ -9,11 +9,18 @@ export const SPAN_WORDS = 6;
 const WINDOW_ROWS = 0;
 const INPUT_ROWS = 1;
 
-/** Pages and rows by where they are from what the job names. */
-export function packWords(memory: TensorMemory, packs: readonly PackWork[]): Uint32Array {
+/**
+ * Pages and rows by where they are from what the job names. `capacity`: packs of the launch; those that there are not are of no
+ * tokens.
+ */
+export function packWords(
+  memory: TensorMemory,
+  packs: readonly PackWork[],
+  capacity = packs.length,
+): Uint32Array {
   const { heads, headDim } = memory.plan;
   const spanCount = packs.reduce((sum, { sources }) => sum + sources.length, 0);
-  const words = new Uint32Array(packs.length * PACK_WORDS + spanCount * SPAN_WORDS);
+  const words = new Uint32Array(capacity * PACK_WORDS + spanCount * SPAN_WORDS);
   const setLong = (at: number, value: number) => {
     words[at] = value;
     words[at + 1] = Math.floor(value / 2 ** 32);
@@ -30,7 +37,7 @@ export function packWords(memory: TensorMemory, packs: readonly PackWork[]): Uin
     words[at + 4] = isInput ? headDim : WINDOW_PAGE_TOKENS * headDim;
     words[at + 5] = isInput ? INPUT_ROWS : WINDOW_ROWS;
   };
-  let span = packs.length * PACK_WORDS;
+  let span = capacity * PACK_WORDS;
   for (const [i, { page, slot, count, sources, statistics }] of packs.entries()) {
     const at = i * PACK_WORDS;
     setLong(at, page * memory.sizeOf('packed'));

@@ -6,10 +6,13 @@ import type { DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { SharedTables } from './shared-tables.js';
 import type { StepFlags } from './step-flags.js';
+import type { StepSession } from './step-session.js';
 
 /** Of one append of one tensor. */
 export interface PackContext {
-  readonly stream: Stream;
+  /** Undefined while a captured step is replayed. */
+  readonly launches: Stream | undefined;
+  readonly session: StepSession | undefined;
   readonly step: number;
   readonly tables: SharedTables;
   readonly flags: StepFlags;

@@ -6,6 +6,7 @@ import type { Context } from '../driver/context.js';
 import { DeviceMemory } from '../driver/device-memory.js';
 import { PinnedMemory } from '../driver/pinned-memory.js';
 import type { Stream } from '../driver/stream.js';
+import type { StepSession } from './step-session.js';
 
 const FLAGS = 4096;
 const NONE = 0xffffffff;
@@ -13,12 +14,20 @@ const NONE = 0xffffffff;
 /** What a failed job says of the number that it left. */
 export type Failure = (number: number) => LowbitKvError;
 
+interface FlaggedJob {
+  readonly flag: number;
+  readonly failure: Failure;
+  readonly isCaptured: boolean;
+}
+
 export class StepFlags {
   readonly #stream: Stream;
   readonly #memory: DeviceMemory;
   readonly #copy: PinnedMemory;
   readonly #free: number[] = [];
-  readonly #used = new Map<number, { readonly flag: number; readonly failure: Failure }[]>();
+  readonly #used = new Map<number, FlaggedJob[]>();
+  /** Words of captured steps, which stay theirs. */
+  readonly #captured = new WeakMap<StepSession, Map<string, number>>();
 
   /** Throws DEVICE_OUT_OF_MEMORY. */
   constructor(context: Context, stream: Stream) {
@@ -29,8 +38,36 @@ export class StepFlags {
     for (let flag = FLAGS - 1; flag >= 0; flag--) this.#free.push(flag);
   }
 
-  /** Address of the word of a job of a step. Throws STEP_STATE when there are none left. */
-  register(step: number, failure: Failure): bigint {
+  /**
+   * Address of the word of a job of a step; in every run of a captured step the same for a name. Throws STEP_STATE when there
+   * are none left.
+   */
+  register(
+    step: number,
+    failure: Failure,
+    captured?: { readonly session: StepSession; readonly name: string },
+  ): bigint {
+    const known = captured && this.#known(captured.session);
+    const flag = (captured && known?.get(captured.name)) ?? this.#take();
+    if (captured !== undefined) known?.set(captured.name, flag);
+    const jobs = this.#used.get(step) ?? [];
+    this.#used.set(step, jobs);
+    jobs.push({ flag, failure, isCaptured: captured !== undefined });
+    return this.#memory.pointer + BigInt(4 * flag);
+  }
+
+  #known(session: StepSession): Map<string, number> {
+    let known = this.#captured.get(session);
+    if (known === undefined) {
+      const flags = new Map<string, number>();
+      known = flags;
+      this.#captured.set(session, flags);
+      session.own({ dispose: () => this.#free.push(...flags.values()) });
+    }
+    return known;
+  }
+
+  #take(): number {
     const flag = this.#free.pop();
     if (flag === undefined) {
       throw new LowbitKvError('STEP_STATE', {
@@ -40,10 +77,7 @@ export class StepFlags {
         next: 'Commit or abandon steps before new ones are opened.',
       });
     }
-    const jobs = this.#used.get(step) ?? [];
-    this.#used.set(step, jobs);
-    jobs.push({ flag, failure });
-    return this.#memory.pointer + BigInt(4 * flag);
+    return flag;
   }
 
   /** Waits for the work of the step; throws its first fault. Without one, its words are free again. */
@@ -58,7 +92,7 @@ export class StepFlags {
       if (number !== NONE) throw failure(number);
     }
     this.#used.delete(step);
-    this.#free.push(...jobs.map(({ flag }) => flag));
+    for (const { flag, isCaptured } of jobs) if (!isCaptured) this.#free.push(flag);
   }
 
   /** The step failed or was abandoned: its words are cleared behind the work that still writes to them. */
@@ -66,9 +100,9 @@ export class StepFlags {
     const jobs = this.#used.get(step);
     if (jobs === undefined) return;
     this.#used.delete(step);
-    for (const { flag } of jobs) {
+    for (const { flag, isCaptured } of jobs) {
       this.#memory.range(4 * flag, 4).fillWords(this.#stream, NONE);
-      this.#free.push(flag);
+      if (!isCaptured) this.#free.push(flag);
     }
   }
 

@@ -16,6 +16,7 @@ import type { UploadRing } from '../driver/upload-ring.js';
 import type { BufferPool } from './buffer-pool.js';
 import type { Moves } from './moves.js';
 import type { StepFlags } from './step-flags.js';
+import { notCapturable, type StepSession } from './step-session.js';
 
 /** Kernels read 16 bytes at a time. */
 const ALIGNMENT = 16n;
@@ -54,8 +55,8 @@ export class StepInputs {
   }
 
   /** Keys and values of a job. Host tensors are copied now; device tensors are read where they are, if they are dense f16. */
-  put(job: AppendJob, layer: number): StepInput {
-    const take = (name: 'key' | 'value') => this.#take(job, layer, name);
+  put(job: AppendJob, layer: number, session: StepSession | undefined): StepInput {
+    const take = (name: 'key' | 'value') => this.#take(job, layer, name, session);
     const input = { key: take('key'), value: take('value') };
     const inputs = this.#inputs.get(job.step) ?? new Map<number, StepInput>();
     this.#inputs.set(job.step, inputs.set(job.layer, input));
@@ -67,12 +68,13 @@ export class StepInputs {
     return step === null ? undefined : this.#inputs.get(step)?.get(layer);
   }
 
-  queries(query: Tensor): QueryInput {
+  queries(query: Tensor, session: StepSession | undefined): QueryInput {
     const { stream, ring, pool, moves } = this.#options;
     if (!isHostTensor(query)) {
       const { range, type, dense } = placeOf(query);
       if (dense && range.pointer % ALIGNMENT === 0n) return { range, type, done: () => undefined };
     }
+    if (session !== undefined) throw moved('queries', 'dense queries');
     const type = isHostTensor(query) ? query.type : 'f32';
     const memory = pool.take(Math.max(4, elementsIn(query.shape) * bytesOf(type)));
     if (isHostTensor(query)) ring.upload(stream, memory.all, hostBytes(query));
@@ -87,11 +89,17 @@ export class StepInputs {
     this.#inputs.delete(step);
   }
 
-  #take(job: AppendJob, layer: number, name: 'key' | 'value'): DeviceRange {
+  #take(
+    job: AppendJob,
+    layer: number,
+    name: 'key' | 'value',
+    session: StepSession | undefined,
+  ): DeviceRange {
     const { stream, ring, moves, flags, nonFinite } = this.#options;
     const tensor = job[name];
     const elements = elementsIn(tensor.shape);
     if (isHostTensor(tensor)) {
+      if (session !== undefined) throw moved(`${name}s`, 'dense f16');
       const { all } = this.#memory(job.step, 2 * elements);
       ring.upload(stream, all, hostBytes(tensor));
       return all;
@@ -99,13 +107,19 @@ export class StepInputs {
     if (nonFinite === 'error' && elements > MOST_ELEMENTS) throw tooLarge(elements);
     const { range, type, dense } = placeOf(tensor);
     const isReady = dense && type === 'f16' && range.pointer % ALIGNMENT === 0n;
+    if (session !== undefined && !isReady) throw moved(`${name}s`, 'dense f16');
     const target = isReady ? range : this.#memory(job.step, 2 * elements).all;
     const flag =
       nonFinite === 'error' && elements > 0
-        ? flags.register(job.step, (element) => notFinite(job, layer, name, element))
+        ? flags.register(
+            job.step,
+            (element) => notFinite(job, layer, name, element),
+            session && { session, name: `${name} of ${layer}` },
+          )
         : 0n;
-    if (!isReady || flag !== 0n)
-      moves.import(stream, tensor, isReady ? 0n : target.pointer, 'f16', flag);
+    const launches = session === undefined ? stream : session.launches;
+    if (launches !== undefined && (!isReady || flag !== 0n))
+      moves.import(launches, tensor, isReady ? 0n : target.pointer, 'f16', flag);
     return target;
   }
 
@@ -120,6 +134,14 @@ export class StepInputs {
 
 function hostBytes({ data }: HostTensor): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** For tensors that kernels of a captured step cannot read where they are. */
+function moved(name: string, needed: string): LowbitKvError {
+  return notCapturable(
+    `${name} that are not read where they are`,
+    `Give ${needed} tensors in device memory that begin at multiples of 16 bytes.`,
+  );
 }
 
 function tooLarge(elements: number): LowbitKvError {

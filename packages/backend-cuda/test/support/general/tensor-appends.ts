@@ -237,7 +237,7 @@ async function kernelOutcome(
     for (const [page, range] of pagesOf(kind).entries())
       range.upload(before[kind].subarray(page * range.bytes, (page + 1) * range.bytes));
   const step = 3;
-  const pack = { stream, step, tables, flags, input: rows.all };
+  const pack = { launches: stream, session: undefined, step, tables, flags, input: rows.all };
   if (work.statistics.length > 0) pages.measure(pack, work.statistics);
   pages.pack(pack, work.packs);
   const fault = await faultOf(() => flags.check(step));

@@ -39,7 +39,8 @@ export function compileKernels(
   for (const [name, text] of Object.entries(generated)) writeFileSync(join(folder, name), text);
   const path = join(folder, 'kernels.so');
   const main = fileURLToPath(new URL(source, import.meta.url));
-  const always = ['-std=c++20', '-ffp-contract=off', '-fPIC', '-shared'];
+  // Kernels look at memory as bytes, halves and vectors, as nvcc allows.
+  const always = ['-std=c++20', '-ffp-contract=off', '-fno-strict-aliasing', '-fPIC', '-shared'];
   const args = [...always, ...flags, `-I${headers}`, `-I${folder}`, '-o', path, main];
   const { status, stderr } = spawnSync(compiler as string, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${compiler} failed:\n${stderr}`);

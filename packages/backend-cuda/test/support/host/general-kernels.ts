@@ -27,7 +27,7 @@ export function buildGeneralKernels(
 /** General attention. */
 export function buildGeneralAttention(
   headers?: string,
-  flags: readonly string[] = ['-O2', '-Wall', '-Wextra', '-Werror'],
+  flags: readonly string[] = CAREFUL,
 ): CompiledKernels {
   const parameters = {
     [GENERAL_ATTEND_KERNEL]: [{ bytes: DECODE_JOB.bytes }, { bytes: GENERAL_ATTENTION.bytes }],

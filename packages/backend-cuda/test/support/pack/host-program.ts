@@ -29,7 +29,14 @@ export function buildHostProgram(
   const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-host-'));
   for (const [name, text] of Object.entries(generated)) writeFileSync(join(folder, name), text);
   const program = join(folder, 'program');
-  const flags = ['-std=c++17', '-ffp-contract=off', '-Wall', '-Wextra', '-Werror'];
+  const flags = [
+    '-std=c++17',
+    '-ffp-contract=off',
+    '-fno-strict-aliasing',
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+  ];
   const main = fileURLToPath(new URL(source, import.meta.url));
   start(compiler as string, [...flags, `-I${kernels}`, `-I${folder}`, '-o', program, main]);
   return {

@@ -1,0 +1,48 @@
+/**
+ * Packed bytes and attention of many random plans on the card of this machine against the reference. Run in the workspace:
+ * pnpm compare-on-cuda [plans] [seed]
+ */
+import { createTwin } from '@lowbit-kv/core/contract';
+import { createDraws } from '@lowbit-kv/core/testing';
+import { cudaBackend } from '../src/index.js';
+import { drawnPlans } from '../test/support/general/drawn-plans.js';
+import { F32_ATTENTION, INTEGER_ATTENTION } from '../test/support/tolerances.js';
+
+const count = Number(process.argv[2] ?? 500);
+const seed = Number(process.argv[3] ?? Date.now() & 0x7fffffff);
+const backend = cudaBackend();
+const { context, image } = await backend.open();
+console.log(`${context.device.properties.name}, kernels ${image.name}: ${count} plans, seed ${seed}`);
+
+const draw = createDraws(seed);
+let blocks = 0;
+let bandwidth = 0;
+for (const [index, plan] of drawnPlans(count, seed).entries()) {
+  const support = backend.supports(plan);
+  if (support.kind === 'refused') throw new Error(`plan ${index}: ${support.reasons.join('; ')}`);
+  const isFast = support.kernels.some(({ speed }) => speed === 'bandwidth');
+  bandwidth += Number(isFast);
+  const tolerances = isFast ? INTEGER_ATTENTION : F32_ATTENTION;
+  const twin = await createTwin(plan, backend, { tokens: 1024, sequences: 2, tolerances });
+  try {
+    const [a, b] = [twin.createPair(), twin.createPair()];
+    await twin.step([
+      { pair: a, tokens: 150 + (draw() % 250) },
+      { pair: b, tokens: 1 + (draw() % 60) },
+    ]);
+    for (let step = 0; step < 4; step++) {
+      await twin.step([
+        { pair: a, tokens: 1 + (draw() % 3) * (draw() % 40) },
+        { pair: b, tokens: 1 },
+      ]);
+    }
+    for (const pair of [a, b]) blocks += await twin.compareBlocks(pair);
+  } catch (error) {
+    console.log(`plan ${index} of seed ${seed}: ${JSON.stringify(plan.scheme)}`);
+    throw error;
+  } finally {
+    twin.dispose();
+  }
+}
+backend.dispose();
+console.log(`${count} plans (${bandwidth} on kernels of their own), ${blocks} blocks: every byte equal`);

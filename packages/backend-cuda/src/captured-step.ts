@@ -1,0 +1,69 @@
+/**
+ * A decode step as a CUDA graph: captured once, replayed while sequences grow and their pages change.
+ *
+ * The step is driven through the cache as ever, `append` and `attend` of every layer and `commit`: the first run records the
+ * kernels, later ones only upload what differs and launch the graph.
+ */
+import { checkedCount } from './checked-count.js';
+import { Graph } from './driver/graph.js';
+import { Stream } from './driver/stream.js';
+import type { Runtime } from './runtime.js';
+import { notCapturable, StepSession, type StepSessionOptions } from './store/step-session.js';
+
+export type CapturedStepOptions = StepSessionOptions;
+
+/** What the work of a captured step is told. */
+export interface StepRun {
+  /** Kernels of the caller go here, between ours; they become part of the graph. */
+  readonly stream: Stream;
+  /** The graph runs what was enqueued in the first run: nothing is to be enqueued now. */
+  readonly replays: boolean;
+}
+
+export class CapturedStep {
+  readonly #runtime: Runtime;
+  readonly #stream: Stream;
+  readonly #session: StepSession;
+  #graph: Graph | undefined;
+
+  /** Throws OPTION_INVALID. */
+  constructor(runtime: Runtime, { rows, tokens }: CapturedStepOptions) {
+    const options = { rows: checkedCount('rows', rows), tokens: checkedCount('tokens', tokens) };
+    this.#runtime = runtime;
+    this.#stream = Stream.create(runtime.context);
+    this.#session = new StepSession(options, runtime.stream, this.#stream, runtime.ring);
+  }
+
+  /**
+   * Runs `work`, which drives one step: `append` and `attend` with tensors in device memory, the same ones in every run, with
+   * `into`. Throws STEP_STATE, and runs nothing then, for a step that differs from the captured one in more than its pages,
+   * and for work that no graph holds (statistics of a sequence, plans on general kernels); abandon the step.
+   */
+  run(work: (run: StepRun) => void): void {
+    const runtime = this.#runtime;
+    if (runtime.session !== undefined)
+      throw notCapturable('a captured step within another', 'Run them one after another.');
+    const session = this.#session;
+    const replays = this.#graph !== undefined;
+    session.begin(replays);
+    runtime.session = session;
+    try {
+      const run = { stream: this.#stream, replays };
+      if (replays) work(run);
+      else this.#graph = Graph.capture(this.#stream, () => work(run));
+      session.end();
+    } finally {
+      runtime.session = undefined;
+    }
+    this.#graph?.run(runtime.stream);
+  }
+
+  /** Waits for what is running. Dispose it before the caches that it works on. */
+  dispose(): void {
+    if (this.#stream.disposed) return;
+    this.#runtime.stream.synchronize();
+    this.#graph?.dispose();
+    this.#session.dispose();
+    this.#stream.dispose();
+  }
+}
