@@ -12,7 +12,9 @@ const count = Number(process.argv[2] ?? 500);
 const seed = Number(process.argv[3] ?? Date.now() & 0x7fffffff);
 const backend = cudaBackend();
 const { context, image } = await backend.open();
-console.log(`${context.device.properties.name}, kernels ${image.name}: ${count} plans, seed ${seed}`);
+console.log(
+  `${context.device.properties.name}, kernels ${image.name}: ${count} plans, seed ${seed}`,
+);
 
 const draw = createDraws(seed);
 let blocks = 0;
@@ -45,4 +47,6 @@ for (const [index, plan] of drawnPlans(count, seed).entries()) {
   }
 }
 backend.dispose();
-console.log(`${count} plans (${bandwidth} on kernels of their own), ${blocks} blocks: every byte equal`);
+console.log(
+  `${count} plans (${bandwidth} on kernels of their own), ${blocks} blocks: every byte equal`,
+);
