@@ -228,6 +228,13 @@ describe('refusals say what has no kernel', () => {
       ],
     ],
     [
+      'more tokens at once than a page has',
+      planOf(key, asymmetric(4, 'channels', 32, { recent: 0, flush: 256 })),
+      [
+        'value: blocks of 256 tokens have no kernel yet (256 tokens are packed at once; a divisor of 128 has)',
+      ],
+    ],
+    [
       'factors where nothing applies them',
       planOf({ ...key, transforms: [FACTORS] }, value),
       ['key: nothing packs asymmetric uniform codes with transforms yet'],
