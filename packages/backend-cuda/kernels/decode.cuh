@@ -88,6 +88,8 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
 #pragma unroll
   for (Columns<K, V>& tile : tiles) tile.seen.clear();
   const RestEntry* rests = job.restTable + item.firstRest;
+  RestEntry early = {};
+  if (item.rests > 0) early = rests[min(firstRestOf<WARPS>(warp) + lane % 16, item.rests - 1)];
   const auto loadQueries = [&] {
 #pragma unroll
     for (int tile = 0; tile < TILES; tile++) {
@@ -97,16 +99,16 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     }
   };
   if (item.packedRests > 0) {
-    // Rare: decoded where pages come to.
+    // Where pages come to.
     loadQueries();
-    meetRest<K, V, TILES, WARPS>(tiles, job, rests, 0, item.packedRests, head, reciprocals, warp, lane, reinterpret_cast<__half*>(ring.key),
-                                 reinterpret_cast<__half*>(ring.value));
+    meetRest<K, V, TILES, WARPS, true>(tiles, job, rests, early, 0, item.packedRests, head, reciprocals, warp, lane,
+                                       reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.value));
     ring.giveBack();
   }
   fetchKey(0);
   fetchValue(0);
   loadQueries();
-  meetRest<K, V, TILES, WARPS>(tiles, job, rests, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
+  meetRest<K, V, TILES, WARPS, false>(tiles, job, rests, early, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
   typename D::Keys keys[TILES];
 #pragma unroll
   for (int tile = 0; tile < TILES; tile++) keys[tile].prepare(tiles[tile].queries, lane);

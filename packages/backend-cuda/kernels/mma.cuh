@@ -47,9 +47,23 @@ __device__ __forceinline__ float exp2Fast(float x) {
   return y;
 }
 
+/// Four 8 by 8 matrices of 16-bit elements, turned: lanes 8 i to 8 i + 7 give the rows of matrix i.
+__device__ __forceinline__ void loadTransposed(uint32_t (&a)[4], uint32_t row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+               : "r"(row)
+               : "memory");
+}
+
 __device__ __forceinline__ uint32_t sharedAddress(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
+
+__device__ __forceinline__ void copy16(uint32_t shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(global)) : "memory");
+}
+
+__device__ __forceinline__ void awaitAllCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 #if LOWBIT_BULK
 __device__ __forceinline__ void initBarrier(uint32_t barrier, int arrivals) {
@@ -79,10 +93,6 @@ __device__ __forceinline__ void waitBarrier(uint32_t barrier, uint32_t phase) {
       : "memory");
 }
 #else
-__device__ __forceinline__ void copy16(uint32_t shared, const void* global) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(global)) : "memory");
-}
-
 /// Copies since the last call are one group.
 __device__ __forceinline__ void closeCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 

@@ -31,15 +31,93 @@ __device__ __forceinline__ const __half* plainRow(const DecodeJob& job, unsigned
   return (IS_KEY ? job.keyInput : job.valueInput) + (row * job.kvHeads + head) * L.headDim;
 }
 
-/// Rows of 16 tokens of a tensor: those on packed pages are decoded into `scratch`, rounded to f16. `reciprocals`: f16
-/// factors of the channels of packed keys, or null.
-template <PageLayout L>
+/// Rows of 16 tokens of a tensor in shared memory: those on packed pages are decoded, rounded to f16, the others copied.
+/// `reciprocals`: f16 factors of the channels of packed keys, or null. IN_FLIGHT: quads of a lane that are on their way together.
+template <PageLayout L, int IN_FLIGHT>
 struct RestRows {
-  /// Channels of a lane, and tokens whose bytes are on their way together.
-  static constexpr int CHANNELS = L.headDim / LANES;
-  static constexpr int BATCH = CHANNELS <= 4 ? 4 : 2;
-  __half* scratch;
+  static constexpr int CHUNKS = L.headDim / 8;
+  /// Chunks of neighbour rows lie in different banks.
+  static constexpr int TURN = CHUNKS % 8 == 0 ? 7 : 3;
+  __half* rows;
   const __half* reciprocals;
+
+  static __device__ __forceinline__ int at(int token, int channel) {
+    return token * L.headDim + (channel / 8 ^ (token & TURN)) * 8 + channel % 8;
+  }
+
+  /// All lanes call; lanes t and t + 16 give the place of token t. Copies are on their way afterwards.
+  __device__ __forceinline__ void load(const DecodeJob& job, unsigned held, int head, int lane) const {
+#pragma unroll
+    for (int i = 0; i < 16 * CHUNKS / LANES; i++) {
+      const int token = (LANES * i + lane) / CHUNKS, chunk = (LANES * i + lane) % CHUNKS;
+      const unsigned place = __shfl_sync(ALL, held, token);
+      if (sourceOf(place) != PACKED) copy16(sharedAddress(rows + at(token, 8 * chunk)), plainRow<L>(job, place, head) + 8 * chunk);
+    }
+    if (!__any_sync(ALL, sourceOf(held) == PACKED)) return;
+    if constexpr (L.tensor == Tensor::KEY && L.bits != 3) decodeQuads(job, held, head, lane);
+    else decode(job, held, head, lane);
+  }
+
+ private:
+  static __device__ __forceinline__ const uint8_t* pieceOf(const DecodeJob& job, unsigned place, int head) {
+    const uint8_t* pieces = L.tensor == Tensor::KEY ? job.keys : job.values;
+    return pieces + (static_cast<size_t>(rowNumberOf(place) / PAGE_TOKENS) * job.kvHeads + head) * L.bytes();
+  }
+
+  static __device__ __forceinline__ int slotOf(unsigned place) { return static_cast<int>(rowNumberOf(place) % PAGE_TOKENS); }
+
+  __device__ __forceinline__ __half valueOf(int code, float scale, float zero, int channel) const {
+    if (!L.hasZero || (L.isHybrid && !signbit(scale))) code -= 1 << (L.bits - 1);
+    if (L.isHybrid) scale = fabsf(scale);
+    float value = fmaf(static_cast<float>(code), scale, L.hasZero ? zero : 0.0f);
+    if (L.tensor == Tensor::KEY && reciprocals != nullptr) value *= 1.0f / __half2float(reciprocals[channel]);
+    return __float2half_rn(value);
+  }
+
+  /// Four neighbour channels at a time: a word of codes, and parameters that lie side by side.
+  __device__ __forceinline__ void decodeQuads(const DecodeJob& job, unsigned held, int head, int lane) const {
+    constexpr int QUADS = L.headDim / 4;
+    constexpr int MOST = LANES * IN_FLIGHT / QUADS;
+    constexpr int BATCH = MOST >= 16 ? 16 : MOST >= 8 ? 8 : MOST >= 4 ? 4 : 2;  // tokens
+    constexpr int OWN = BATCH * QUADS / LANES;
+    constexpr bool ALONG_TOKENS = L.along == Along::TOKENS;
+    constexpr int FIELDS = fieldsOfByte(L.bits);
+#pragma unroll 1
+    for (int first = 0; first < 16; first += BATCH) {
+      uint32_t codes[OWN];
+      uint2 scales[OWN], zeros[OWN];
+      unsigned places[OWN];
+#pragma unroll
+      for (int i = 0; i < OWN; i++) {
+        const int token = first + (LANES * i + lane) / QUADS, channel = (LANES * i + lane) % QUADS * 4;
+        places[i] = __shfl_sync(ALL, held, token % 16);
+        codes[i] = 0, scales[i] = zeros[i] = make_uint2(0u, 0u);
+        if (sourceOf(places[i]) != PACKED) continue;
+        const uint8_t* piece = pieceOf(job, places[i], head);
+        const int slot = slotOf(places[i]);
+        codes[i] = __ldg(reinterpret_cast<const uint32_t*>(piece) + L.codeBit(slot, channel) / 32);
+        const int entry = ALONG_TOKENS ? L.parameterPlace(slot / L.groupSize, channel) : L.parameterPlace(channel / L.groupSize, slot);
+        const auto load = [&](int plane) {
+          if constexpr (ALONG_TOKENS) return __ldg(reinterpret_cast<const uint2*>(piece + plane + 2 * entry));
+          const uint32_t one = __ldg(reinterpret_cast<const uint16_t*>(piece + plane) + entry);
+          return make_uint2(one << 16 | one, one << 16 | one);
+        };
+        scales[i] = load(L.scaleByte());
+        if constexpr (L.hasZero) zeros[i] = load(L.zeroByte());
+      }
+#pragma unroll
+      for (int i = 0; i < OWN; i++) {
+        if (sourceOf(places[i]) != PACKED) continue;
+        const int token = first + (LANES * i + lane) / QUADS, channel = (LANES * i + lane) % QUADS * 4;
+        const uint32_t fields = codes[i] >> L.bits * (slotOf(places[i]) % (8 * FIELDS) / 8);
+        const float s[4] = {lowHalf(scales[i].x), highHalf(scales[i].x), lowHalf(scales[i].y), highHalf(scales[i].y)};
+        const float z[4] = {lowHalf(zeros[i].x), highHalf(zeros[i].x), lowHalf(zeros[i].y), highHalf(zeros[i].y)};
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+          rows[at(token, channel + j)] = valueOf(static_cast<int>(fields >> 8 * j & ((1 << L.bits) - 1)), s[j], z[j], channel + j);
+      }
+    }
+  }
 
   /// The byte, or with 3 bits the two bytes, that hold a code.
   static __device__ __forceinline__ unsigned loadCode(const uint8_t* piece, int slot, int channel) {
@@ -56,10 +134,10 @@ struct RestRows {
     return low | (bytes >> (middle % 8 + (middle / 8 == bit / 8 ? 0 : 8)) & 1) << 1 | high << 2;
   }
 
-  /// All lanes call; lanes t and t + 16 give the place of token t.
   __device__ __forceinline__ void decode(const DecodeJob& job, unsigned held, int head, int lane) const {
-    const uint8_t* pieces = (L.tensor == Tensor::KEY ? job.keys : job.values) + static_cast<size_t>(head) * L.bytes();
-    const size_t pageBytes = static_cast<size_t>(job.kvHeads) * L.bytes();
+    /// Channels of a lane, and tokens whose bytes are on their way together.
+    constexpr int CHANNELS = L.headDim / LANES;
+    constexpr int BATCH = CHANNELS <= 4 ? 4 : 2;
 #pragma unroll 1
     for (int first = 0; first < 16; first += BATCH) {
       unsigned codes[BATCH][CHANNELS];
@@ -70,8 +148,8 @@ struct RestRows {
       for (int i = 0; i < BATCH; i++) {
         const unsigned place = __shfl_sync(ALL, held, first + i);
         packed[i] = sourceOf(place) == PACKED;
-        slots[i] = static_cast<int>(rowNumberOf(place) % PAGE_TOKENS);
-        const uint8_t* piece = pieces + rowNumberOf(place) / PAGE_TOKENS * pageBytes;
+        slots[i] = slotOf(place);
+        const uint8_t* piece = pieceOf(job, place, head);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
           const int channel = lane + LANES * c;
@@ -88,20 +166,12 @@ struct RestRows {
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
           const int channel = lane + LANES * c;
-          int code = static_cast<int>(codeIn(codes[i][c], slots[i], channel));
-          float scale = __half2float(scales[i][c]);
-          if (!L.hasZero || (L.isHybrid && !signbit(scale))) code -= 1 << (L.bits - 1);
-          if (L.isHybrid) scale = fabsf(scale);
-          float value = fmaf(static_cast<float>(code), scale, L.hasZero ? __half2float(zeros[i][c]) : 0.0f);
-          if (L.tensor == Tensor::KEY && reciprocals != nullptr) value *= 1.0f / __half2float(reciprocals[channel]);
-          scratch[(first + i) * L.headDim + channel] = __float2half_rn(value);
+          const float zero = L.hasZero ? __half2float(zeros[i][c]) : 0.0f;
+          const int code = static_cast<int>(codeIn(codes[i][c], slots[i], channel));
+          rows[at(first + i, channel)] = valueOf(code, __half2float(scales[i][c]), zero, channel);
         }
       }
     }
-  }
-
-  __device__ __forceinline__ const __half* of(const DecodeJob& job, unsigned place, int token, int head) const {
-    return sourceOf(place) == PACKED ? scratch + token * L.headDim : plainRow<L>(job, place, head);
   }
 };
 
@@ -117,32 +187,47 @@ struct Columns {
   Seen<V> seen;
 };
 
-/// Adds tokens that are on no page both, `begin` to `end` of an item, 16 at a time, in f16 with sums in f32. `scratch`: room for
-/// 16 rows of each tensor, when there may be packed ones among them.
-template <PageLayout K, PageLayout V, int TILES, int WARPS>
-__device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const DecodeJob& job, const RestEntry* table, int begin, int end, int head,
-                                         const __half* reciprocals, int warp, int lane, __half* keyScratch, __half* valueScratch) {
+/// The token of the table that a lane holds of the first run of its warp: the last warps have fewer pages where those do not divide.
+template <int WARPS>
+__device__ __forceinline__ int firstRestOf(int warp) { return 16 * (WARPS - 1 - warp); }
+
+/// Adds tokens that are on no page both, `begin` to `end` of an item, 16 at a time, in f16 with sums in f32. IN_SHARED: rows are
+/// read from shared memory, room for 16 rows of each tensor, as they must where there are packed ones among them. `early`: entry
+/// firstRestOf(warp) + lane % 16, when `begin` is 0.
+template <PageLayout K, PageLayout V, int TILES, int WARPS, bool IN_SHARED>
+__device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const DecodeJob& job, const RestEntry* table, const RestEntry& early,
+                                         int begin, int end, int head, const __half* reciprocals, int warp, int lane, __half* keyRows,
+                                         __half* valueRows) {
   const int g = lane / 4, t = lane % 4;
+  // More query heads leave fewer registers.
+  constexpr int IN_FLIGHT = TILES == 1 ? 8 : 4;
+  using KeyRows = RestRows<K, IN_FLIGHT>;
+  using ValueRows = RestRows<V, IN_FLIGHT>;
+  const KeyRows keys = {keyRows, reciprocals};
+  const ValueRows values = {valueRows, nullptr};
 #pragma unroll 1
-  // The last warps have fewer pages where those do not divide.
-  for (int first = begin + 16 * (WARPS - 1 - warp); first < end; first += 16 * WARPS) {
-    const auto entryOf = [&](int token) { return table[min(first + token, end - 1)]; };
-    const RestRows<K> keys = {keyScratch, reciprocals};
-    const RestRows<V> values = {valueScratch, nullptr};
-    if (keyScratch != nullptr) {
+  for (int first = begin + firstRestOf<WARPS>(warp); first < end; first += 16 * WARPS) {
+    const RestEntry own = first == firstRestOf<WARPS>(warp) ? early : table[min(first + lane % 16, end - 1)];
+    const __half* rows[2];
+    if constexpr (IN_SHARED) {
       __syncwarp();
-      const RestEntry own = entryOf(lane % 16);
-      keys.decode(job, own.key, head, lane);
-      values.decode(job, own.value, head, lane);
+      keys.load(job, own.key, head, lane);
+      values.load(job, own.value, head, lane);
+      awaitAllCopies();
       __syncwarp();
+    } else {
+      rows[0] = plainRow<K>(job, __shfl_sync(ALL, own.key, g), head);
+      rows[1] = plainRow<K>(job, __shfl_sync(ALL, own.key, g + 8), head);
     }
-    const RestEntry upper = entryOf(g), lower = entryOf(g + 8);
-    const __half* rows[2] = {keys.of(job, upper.key, g, head), keys.of(job, lower.key, g + 8, head)};
+    const auto fourOfKey = [&](int token, int channel) {
+      const __half* four = IN_SHARED ? keyRows + KeyRows::at(token, channel) : rows[token / 8] + channel;
+      return *reinterpret_cast<const uint2*>(four);
+    };
     float sums[TILES][4] = {};
 #pragma unroll
     for (int half = 0; half < K.halves(); half++) {
-      const uint2 high = *reinterpret_cast<const uint2*>(rows[0] + 16 * half + 4 * t);
-      const uint2 low = *reinterpret_cast<const uint2*>(rows[1] + 16 * half + 4 * t);
+      const uint2 high = fourOfKey(g, 16 * half + 4 * t);
+      const uint2 low = fourOfKey(g + 8, 16 * half + 4 * t);
       const uint32_t a[4] = {high.x, low.x, high.y, low.y};
 #pragma unroll
       for (int tile = 0; tile < TILES; tile++)
@@ -173,18 +258,24 @@ __device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const De
       }
     }
     const __half* columns[4];
+    if constexpr (!IN_SHARED) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int token = 2 * t + i % 2 + i / 2 * 8;
-      columns[i] = values.of(job, entryOf(token).value, token, head) + g;
+      for (int i = 0; i < 4; i++)
+        columns[i] = plainRow<V>(job, __shfl_sync(ALL, own.value, 2 * t + i % 2 + i / 2 * 8), head) + g;
     }
 #pragma unroll
     for (int rowPair = 0; rowPair < V.headDim / 16; rowPair++) {
       uint32_t a[4];
+      if constexpr (IN_SHARED) {
+        // Lanes 8 i + r: token r + 8 (i / 2), channels 8 (i % 2) on.
+        const int token = lane % 8 + lane / 16 * 8;
+        loadTransposed(a, sharedAddress(valueRows + ValueRows::at(token, 16 * rowPair + lane / 8 % 2 * 8)));
+      } else {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const int channel = 16 * rowPair + 8 * (i % 2);
-        a[i] = pairOf(columns[i / 2 * 2][channel], columns[i / 2 * 2 + 1][channel]);
+        for (int i = 0; i < 4; i++) {
+          const int channel = 16 * rowPair + 8 * (i % 2);
+          a[i] = pairOf(columns[i / 2 * 2][channel], columns[i / 2 * 2 + 1][channel]);
+        }
       }
 #pragma unroll
       for (int tile = 0; tile < TILES; tile++) {
