@@ -17,7 +17,7 @@ export interface PageShape {
   readonly headDim: number;
   readonly along: 'tokens' | 'channels';
   readonly groupSize: number;
-  /** Of one of the two modes that is not hybrid there are no zeros: codes are around zero. */
+  /** Without zeros codes are around zero. */
   readonly hasZero: boolean;
   /** Groups say by the sign of their scale whether they are over their minimum or around zero. */
   readonly isHybrid: boolean;
