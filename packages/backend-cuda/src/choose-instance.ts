@@ -109,12 +109,8 @@ function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
     const sizes = instances.map(({ groupSize }) => groupSize);
     reasons.push(...missing((size) => `groups of ${size} have no kernel yet`, groups.size, sizes));
   }
-  if (layout.blockTokens !== PAGE_TOKENS) {
-    const { flush } = scheme.window;
-    const advice =
-      PAGE_TOKENS % flush === 0
-        ? `plan with blockTokens ${PAGE_TOKENS}`
-        : `${flush} tokens are packed at once; a divisor of ${PAGE_TOKENS} has`;
+  if (layout.blockTokens % PAGE_TOKENS !== 0) {
+    const advice = `plan with a multiple of ${PAGE_TOKENS} as blockTokens`;
     reasons.push(`blocks of ${layout.blockTokens} tokens have no kernel yet (${advice})`);
   }
   return reasons.map((reason) => `${tensor}: ${reason}`);

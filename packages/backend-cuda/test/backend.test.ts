@@ -20,10 +20,19 @@ const GEOMETRY: Geometry = {
   valueHeadDim: 128,
 };
 
-function planOf(bits: 2 | 4, groupSize: 32 | 64 | 128, change: Partial<Geometry> = {}): Plan {
+function planOf(
+  bits: 2 | 4,
+  groupSize: 32 | 64 | 128,
+  change: Partial<Geometry> = {},
+  window?: { readonly recent: number; readonly flush: number },
+  valueFlush = window?.flush ?? 1,
+): Plan {
   const scheme = inlineScheme({
-    key: asymmetric(bits, 'tokens', groupSize, { recent: 0, flush: 128 }),
-    value: asymmetric(bits, 'channels', groupSize, { recent: 40, flush: 1 }),
+    key: asymmetric(bits, 'tokens', groupSize, window ?? { recent: 0, flush: 128 }),
+    value: asymmetric(bits, 'channels', groupSize, {
+      recent: window?.recent ?? 40,
+      flush: valueFlush,
+    }),
     packing: 'after-attention',
   });
   return createPlan(scheme, { ...GEOMETRY, ...change }, { blockTokens: 128 });
@@ -44,6 +53,8 @@ const WINDOW = { recent: 40, flush: 32 };
 const PLANS: readonly [string, Plan][] = [
   ['4 bits, groups of 32', planOf(4, 32)],
   ['2 bits, groups of 128', planOf(2, 128)],
+  ['blocks of two pages', planOf(2, 128, {}, { recent: 0, flush: 256 })],
+  ['keys in blocks of two pages', planOf(2, 128, {}, { recent: 0, flush: 256 }, 1)],
   ['seven query heads of a kv head', planOf(4, 128, { queryHeads: 14 })],
   ['nine query heads of a kv head', planOf(2, 32, { queryHeads: 18 })],
   ['3 bits around zero', plainOf(symmetric(3, 'fullSigned', 'tokens', 32, WINDOW))],

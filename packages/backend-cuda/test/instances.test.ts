@@ -223,15 +223,15 @@ describe('refusals say what has no kernel', () => {
       'short blocks',
       planOf(key, value, {}, 64),
       [
-        'key: blocks of 64 tokens have no kernel yet (plan with blockTokens 128)',
-        'value: blocks of 64 tokens have no kernel yet (plan with blockTokens 128)',
+        'key: blocks of 64 tokens have no kernel yet (plan with a multiple of 128 as blockTokens)',
+        'value: blocks of 64 tokens have no kernel yet (plan with a multiple of 128 as blockTokens)',
       ],
     ],
     [
-      'more tokens at once than a page has',
-      planOf(key, asymmetric(4, 'channels', 32, { recent: 0, flush: 256 })),
+      'blocks that are not whole pages',
+      planOf(key, asymmetric(4, 'channels', 32, { recent: 0, flush: 192 })),
       [
-        'value: blocks of 256 tokens have no kernel yet (256 tokens are packed at once; a divisor of 128 has)',
+        'value: blocks of 192 tokens have no kernel yet (plan with a multiple of 128 as blockTokens)',
       ],
     ],
     [

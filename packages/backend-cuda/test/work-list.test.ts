@@ -203,3 +203,50 @@ it('query tokens of a prompt share one table', () => {
   list.update([{ firstQuery: 0, queries: 1000, length: 1128, key: view, value: view }]);
   expect([list.pages.length, list.rests.length]).toEqual([1, 1000]);
 });
+
+describe('pages of several entries', () => {
+  const packed = (page: number, slot: number, count: number, position: number): Span => ({
+    ...{ source: 'packed', page, slot, count, position },
+  });
+
+  it('are cut where entries end', () => {
+    const list = new WorkList({
+      ...{ slots: 1, capacity: 1, slidingWindow: null },
+      ...{ pageTokens: { key: 256, value: 128 }, entryTokens: 128 },
+    });
+    const key = { spans: [packed(3, 0, 256, 0), packed(5, 0, 40, 256)], statistics: -1 };
+    const value = {
+      spans: [packed(9, 0, 128, 0), packed(2, 0, 128, 128), packed(4, 0, 40, 256)],
+      statistics: -1,
+    };
+    list.update([{ key, value, length: 296, queries: 1, firstQuery: 0 } as AttendSequence]);
+    const { words, structWords } = list.pages;
+    const entries = Array.from({ length: list.pages.length }, (_, i) => [
+      ...words.subarray(i * structWords, i * structWords + 4),
+    ]);
+    expect(entries).toEqual([
+      [6, 9, 0, 128 << 16],
+      [7, 2, 128, 128 << 16],
+      [10, 4, 256, 40 << 16],
+    ]);
+    expect(list.rests.length).toBe(0);
+  });
+
+  it('of both tensors need not be in equal slots of blocks', () => {
+    const list = new WorkList({
+      ...{ slots: 1, capacity: 1, slidingWindow: null },
+      ...{ pageTokens: { key: 256, value: 256 }, entryTokens: 128 },
+    });
+    const key = { spans: [packed(1, 100, 150, 0)], statistics: -1 };
+    const value = { spans: [packed(1, 228, 28, 0), packed(2, 0, 122, 28)], statistics: -1 };
+    list.update([{ key, value, length: 150, queries: 1, firstQuery: 0 } as AttendSequence]);
+    const { words, structWords } = list.pages;
+    const entries = Array.from({ length: list.pages.length }, (_, i) => [
+      ...words.subarray(i * structWords, i * structWords + 4),
+    ]);
+    expect(entries).toEqual([
+      [2, 3, 0, 100 | (28 << 16)],
+      [3, 4, 28, 122 << 16],
+    ]);
+  });
+});

@@ -1,13 +1,14 @@
 /**
  * Attention of one layer: one launch, its job written once but for what differs from step to step.
  */
-import type { LayerPlan } from '@lowbit-kv/core';
+import type { LayerPlan, PackedTensorPlan } from '@lowbit-kv/core';
 import type { Kernel } from '../driver/kernel.js';
 import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
 import type { KernelInstance } from '../instances.js';
 import type { LayerMemory } from '../memory/store-memory.js';
+import { pageLayout, pageShapeOf } from '../pages/page-layout.js';
 import { type AttentionBuffers, type AttentionGrid, AttentionJob } from './attention-job.js';
 import { BARRIER_BYTES, DECODE_JOB } from './structs.js';
 import { slotsOf } from './work-list.js';
@@ -44,7 +45,11 @@ export class LayerAttention implements AttentionLaunch {
   constructor(options: LayerAttentionOptions) {
     const { module, instance, warps, plan, memory } = options;
     const { queryHeads, kvHeads } = plan.geometry;
-    const pageBytes = (memory.key.sizeOf('packed') + memory.value.sizeOf('packed')) / kvHeads;
+    const { key, value } = plan as {
+      readonly key: PackedTensorPlan;
+      readonly value: PackedTensorPlan;
+    };
+    const pageBytes = pageLayout(pageShapeOf(key)).bytes + pageLayout(pageShapeOf(value)).bytes;
     const kernel = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]);
     const threads = LANES * warps;
     const sharedBytes = warps * (pageBytes + BARRIER_BYTES);

@@ -24,6 +24,8 @@ export interface WorkListOptions {
   readonly slidingWindow: LayerGeometry['slidingWindow'];
   /** Tokens of a packed page. Default: those of pages in fragment order. */
   readonly pageTokens?: { readonly key: number; readonly value: number };
+  /** Most tokens of a page entry: pages of more are that many, one after another. Default: any number. */
+  readonly entryTokens?: number;
 }
 
 /** Items that run at once: CTAs that the card holds, over the kv heads that each item is launched for. */
@@ -173,14 +175,9 @@ export class WorkList {
   #addRun(position: number, count: number, key: Span, value: Span): void {
     const keySlot = key.slot + position - key.position;
     const valueSlot = value.slot + position - value.position;
-    if (key.source === 'packed' && value.source === 'packed' && keySlot === valueSlot) {
-      const at = this.pages.add();
-      const { words } = this.pages;
-      words[at] = key.page;
-      words[at + 1] = value.page;
-      words[at + 2] = position;
-      words[at + 3] = keySlot | (count << 16);
-      return;
+    if (key.source === 'packed' && value.source === 'packed') {
+      const keys = { page: key.page, slot: keySlot };
+      if (this.#addPages(position, count, keys, { page: value.page, slot: valueSlot })) return;
     }
     if (key.source === 'input' || value.source === 'input') this.#needsInput = true;
     const { pageTokens } = this.options;
@@ -194,6 +191,38 @@ export class WorkList {
       words[at + 2] = position + token;
       words[at + 3] = 0;
     }
+  }
+
+  /** Adds a run that both tensors have on packed pages, unless it is in different slots of them. */
+  #addPages(position: number, count: number, key: Slot, value: Slot): boolean {
+    const { entryTokens, pageTokens } = this.options;
+    if (entryTokens === undefined) {
+      if (key.slot !== value.slot) return false;
+      this.#addPage(key.page, value.page, position, key.slot, count);
+      return true;
+    }
+    const slot = key.slot % entryTokens;
+    if (slot !== value.slot % entryTokens) return false;
+    const keyRow = key.page * (pageTokens?.key ?? entryTokens) + key.slot - slot;
+    const valueRow = value.page * (pageTokens?.value ?? entryTokens) + value.slot - slot;
+    // Cut where entries end.
+    for (let at = slot; at < slot + count; ) {
+      const end = Math.min(slot + count, at - (at % entryTokens) + entryTokens);
+      const pages = Math.floor(at / entryTokens);
+      const [keyPage, valuePage] = [keyRow / entryTokens + pages, valueRow / entryTokens + pages];
+      this.#addPage(keyPage, valuePage, position + at - slot, at % entryTokens, end - at);
+      at = end;
+    }
+    return true;
+  }
+
+  #addPage(key: number, value: number, position: number, slot: number, count: number): void {
+    const at = this.pages.add();
+    const { words } = this.pages;
+    words[at] = key;
+    words[at + 1] = value;
+    words[at + 2] = position;
+    words[at + 3] = slot | (count << 16);
   }
 
   /** Cuts the pages of a row, and its other tokens, in `count` shares: whole pages, and runs of 16 tokens for one warp each. */
@@ -232,6 +261,12 @@ interface Place {
   readonly firstRest: number;
   readonly rests: number;
   readonly packedRests: number;
+}
+
+/** Of a packed page. */
+interface Slot {
+  readonly page: number;
+  readonly slot: number;
 }
 
 /** A query token. */

@@ -10,7 +10,7 @@ import type {
   TensorPlan,
 } from '@lowbit-kv/core';
 import type { Stream } from '../driver/stream.js';
-import { pageLayout, pageShapeOf } from '../pages/page-layout.js';
+import { pageLayout, pageShapeOf, pagesOfBlock } from '../pages/page-layout.js';
 import { TensorMemory } from './tensor-memory.js';
 
 const NO_PAGES: PageCounts = { packed: 0, window: 0, statistics: 0 };
@@ -20,10 +20,11 @@ export interface LayerMemory {
   readonly value: TensorMemory;
 }
 
-/** Bytes of a packed page in fragment order. */
+/** Bytes of the pages in fragment order that hold a block. */
 export function fragmentPageBytes(tensor: TensorPlan): number {
   if (tensor.layout === null) return 0;
-  return tensor.heads * pageLayout(pageShapeOf(tensor as PackedTensorPlan)).bytes;
+  const packed = tensor as PackedTensorPlan;
+  return pagesOfBlock(packed) * tensor.heads * pageLayout(pageShapeOf(packed)).bytes;
 }
 
 export class StoreMemory {

@@ -17,7 +17,7 @@ export interface PageShape {
   readonly headDim: number;
   readonly along: 'tokens' | 'channels';
   readonly groupSize: number;
-  /** Of one of the two modes that is not hybrid there are no zeros: codes are around zero. */
+  /** Without zeros codes are around zero. */
   readonly hasZero: boolean;
   /** Groups say by the sign of their scale whether they are over their minimum or around zero. */
   readonly isHybrid: boolean;
@@ -122,7 +122,7 @@ export function pageShapeOf({ tensor, scheme, layout }: PackedTensorPlan): PageS
     typeof codes === 'string' &&
     parameters.scale === 'f16' &&
     (parameters.zero ?? 'f16') === 'f16' &&
-    blockTokens === PAGE_TOKENS &&
+    blockTokens % PAGE_TOKENS === 0 &&
     headDim % (bits === 3 && tensor === 'key' ? 64 : 32) === 0 &&
     scheme.outliers === undefined;
   if (!fits) {
@@ -130,7 +130,7 @@ export function pageShapeOf({ tensor, scheme, layout }: PackedTensorPlan): PageS
       message: `the ${tensor}s have no layout in fragment order`,
       value: { bits, groups, parameters, headDim, blockTokens, outliers: scheme.outliers },
       valid:
-        '2, 3, 4 or 8 bits, uniform codes, groups along tokens, along channels or of a vector of a head, f16 parameters, a head dim that is a multiple of 32 (keys of 3 bits: 64), blocks of 128 tokens, no outliers',
+        '2, 3, 4 or 8 bits, uniform codes, groups along tokens, along channels or of a vector of a head, f16 parameters, a head dim that is a multiple of 32 (keys of 3 bits: 64), blocks of a multiple of 128 tokens, no outliers',
       next: 'Plan with blockTokens 128 and such a scheme, or use another backend.',
     });
   }
@@ -142,19 +142,40 @@ export function pageShapeOf({ tensor, scheme, layout }: PackedTensorPlan): PageS
   return { tensor, bits, headDim, along, groupSize, hasZero, isHybrid };
 }
 
+/** Pages in fragment order that hold the tokens of a canonical block, one after another. */
+export function pagesOfBlock({ layout }: PackedTensorPlan): number {
+  return layout.blockTokens / PAGE_TOKENS;
+}
+
 /** Moves codes and parameters of one head; all other bytes stay as they are. */
 export interface PageMover {
   readonly layout: PageLayout;
-  /** From a canonical block into the piece of a head. The tokens from `first` on to `end`, which begin and end groups. */
-  toPiece(block: Uint8Array, head: number, piece: Uint8Array, first: number, end: number): void;
+  /**
+   * From a canonical block into the piece of a head of its page number `page`. The tokens of the page from `first` on to `end`,
+   * which begin and end groups.
+   */
+  toPiece(
+    block: Uint8Array,
+    head: number,
+    piece: Uint8Array,
+    first: number,
+    end: number,
+    page?: number,
+  ): void;
   /** The reverse. */
-  toBlock(piece: Uint8Array, block: Uint8Array, head: number, first: number, end: number): void;
+  toBlock(
+    piece: Uint8Array,
+    block: Uint8Array,
+    head: number,
+    first: number,
+    end: number,
+    page?: number,
+  ): void;
 }
 
 export function pageMover(plan: PackedTensorPlan): PageMover {
   const page = pageLayout(pageShapeOf(plan));
   const { bits, isHybrid, hasZero, along, groupSize } = page.shape;
-  const codeBit = blockCodeBit(plan.layout);
   // Bits of a code that are in one byte, in blocks and in pages.
   const run = bits === 3 ? 1 : bits;
   const mask = 2 ** run - 1;
@@ -188,6 +209,7 @@ export function pageMover(plan: PackedTensorPlan): PageMover {
   function eachParameter(
     first: number,
     end: number,
+    number: number,
     act: (inBlock: number, inPiece: number) => void,
   ): void {
     const alongTokens = along === 'tokens';
@@ -198,7 +220,9 @@ export function pageMover(plan: PackedTensorPlan): PageMover {
           const token = alongTokens ? group * groupSize : other;
           if (token < first || token >= end) continue;
           // Blocks: [group, channel] along tokens, [token, group] along channels.
-          const entry = alongTokens ? group * page.others + other : other * page.groups + group;
+          const entry = alongTokens
+            ? (number * page.groups + group) * page.others + other
+            : (number * PAGE_TOKENS + other) * page.groups + group;
           act(offset + 2 * entry, plane + 2 * page.parameterPlace(group, other));
         }
       }
@@ -207,17 +231,23 @@ export function pageMover(plan: PackedTensorPlan): PageMover {
 
   return {
     layout: page,
-    toPiece(block, head, piece, first, end) {
+    toPiece(block, head, piece, first, end, number = 0) {
       const base = head * plan.layout.headBytes;
       const source = block.subarray(base, base + plan.layout.headBytes);
-      eachParameter(first, end, (inBlock, inPiece) => copyHalf(source, inBlock, piece, inPiece));
+      eachParameter(first, end, number, (inBlock, inPiece) =>
+        copyHalf(source, inBlock, piece, inPiece),
+      );
+      const codeBit = blockCodeBit(plan.layout, number);
       moveCodes([source, codeBit], [piece, page.codeBit], piece, first, end);
     },
-    toBlock(piece, block, head, first, end) {
+    toBlock(piece, block, head, first, end, number = 0) {
       const base = head * plan.layout.headBytes;
       const target = block.subarray(base, base + plan.layout.headBytes);
+      const codeBit = blockCodeBit(plan.layout, number);
       moveCodes([piece, page.codeBit], [target, codeBit], piece, first, end);
-      eachParameter(first, end, (inBlock, inPiece) => copyHalf(piece, inPiece, target, inBlock));
+      eachParameter(first, end, number, (inBlock, inPiece) =>
+        copyHalf(piece, inPiece, target, inBlock),
+      );
     },
   };
 }
@@ -236,10 +266,11 @@ function modeOfGroups({ shape, scaleByte, parameterPlace }: PageLayout) {
   };
 }
 
-/** In the head of a canonical block. */
-function blockCodeBit({ codes, bits }: BlockLayout): BitOf {
-  const first = 8 * codes.offset;
+/** In the head of a canonical block, of its page number `page`. */
+function blockCodeBit({ codes, bits }: BlockLayout, page: number): BitOf {
   const row = 8 * codes.rowBytes;
+  const tokenBits = codes.rows === 'channels' ? bits : row;
+  const first = 8 * codes.offset + page * PAGE_TOKENS * tokenBits;
   return codes.rows === 'channels'
     ? (token, channel, number) => first + channel * row + token * bits + number
     : (token, channel, number) => first + token * row + channel * bits + number;

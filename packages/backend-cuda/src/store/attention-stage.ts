@@ -102,10 +102,9 @@ export class AttentionStage {
       const { slots } = layer.attention;
       const capacity = itemCapacity(rows, slots);
       const { slidingWindow } = layer.plan.geometry;
-      const { pageTokens } = layer;
       const tables = session.own(
         new StepTables(context, ring, {
-          ...{ slots, capacity, slidingWindow, pageTokens },
+          ...{ slots, capacity, slidingWindow, ...entriesOf(layer) },
           pageEntries: Math.ceil(tokens / PAGE_TOKENS) + CAPTURED_PIECES * rows,
           restEntries: rows * mostRests(layer, this.#plan),
         }),
@@ -127,8 +126,8 @@ export class AttentionStage {
       const { slots } = layer.attention;
       const { context, ring } = this.#runtime;
       const capacity = itemCapacity(1, slots);
-      const { pageTokens } = layer;
-      tables = new StepTables(context, ring, { slots, capacity, slidingWindow, pageTokens });
+      const entries = entriesOf(layer);
+      tables = new StepTables(context, ring, { slots, capacity, slidingWindow, ...entries });
       this.#tables.set(name, tables);
     }
     return tables;
@@ -140,8 +139,13 @@ export class AttentionStage {
   }
 }
 
+function entriesOf({ pageTokens, entryTokens }: Layer) {
+  return entryTokens === undefined ? { pageTokens } : { pageTokens, entryTokens };
+}
+
 /** Layers with equal ones show the same of equal sequences. */
-function viewOf({ plan, attention, pageTokens }: Layer): string {
+function viewOf(layer: Layer): string {
+  const { plan, attention } = layer;
   const { slidingWindow, kvHeads } = plan.geometry;
   const { slots } = attention;
   return JSON.stringify([
@@ -150,7 +154,7 @@ function viewOf({ plan, attention, pageTokens }: Layer): string {
     slidingWindow,
     kvHeads,
     slots,
-    pageTokens,
+    entriesOf(layer),
   ]);
 }
 

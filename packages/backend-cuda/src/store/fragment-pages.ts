@@ -2,13 +2,14 @@
  * Packed pages in the order in which tensor cores take them (kernels/layout.cuh): packing on the card, canonical bytes on the
  * host.
  */
-import type { PackedTensorPlan, PackWork, TensorWork } from '@lowbit-kv/core';
+import type { PackedTensorPlan, PackWork, Span, TensorWork } from '@lowbit-kv/core';
+import { PAGE_TOKENS } from '../attend/structs.js';
 import type { Launch } from '../driver/launch.js';
 import type { Stream } from '../driver/stream.js';
 import type { PackInstance } from '../instances.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import { packTile } from '../pages/pack-tile.js';
-import { type PageMover, pageMover } from '../pages/page-layout.js';
+import { type PageMover, pageMover, pagesOfBlock } from '../pages/page-layout.js';
 import type { Runtime } from '../runtime.js';
 import { PACK_WORDS, packWords, SPAN_WORDS } from './pack-words.js';
 import type { PackContext, PackedPages } from './packed-pages.js';
@@ -31,6 +32,8 @@ export class FragmentPages implements PackedPages {
   readonly #launch: Launch;
   readonly #tiles: number;
   readonly #sizes: string;
+  /** That hold a block. */
+  readonly #pages: number;
   readonly #statistics: Pick<PackedPages, 'measure'> | undefined;
 
   /** `statistics` measures sequences, where the plan does. Throws KERNEL_IMAGE_INVALID. */
@@ -61,7 +64,9 @@ export class FragmentPages implements PackedPages {
     job.setBigUint64(fields.pages, memory.pointer('packed'), true);
     job.setBigUint64(fields.windowRows, memory.pointer('window'), true);
     job.setBigUint64(fields.statistics, memory.pointer('statistics'), true);
-    this.#sizes = [heads, headDim, memory.sizeOf('packed'), memory.sizeOf('statistics')].join();
+    this.#pages = pagesOfBlock(this.#plan);
+    const sizes = [memory.sizeOf('packed'), memory.sizeOf('statistics')];
+    this.#sizes = [heads, headDim, this.#pages, ...sizes].join();
   }
 
   measure(context: PackContext, statistics: TensorWork['statistics']): void {
@@ -72,19 +77,26 @@ export class FragmentPages implements PackedPages {
     const job = this.#launch.parameters.view(0);
     job.setBigUint64(PACK_JOB.fields.inputRows, input.pointer, true);
     if (session !== undefined) {
-      const most = CAPTURED_PACKS * session.options.rows;
+      const most = CAPTURED_PACKS * session.options.rows * this.#pages;
       const words = most * (PACK_WORDS + CAPTURED_SPANS * SPAN_WORDS);
       const name = `packs of class ${this.#plan.class}, ${this.#sizes}`;
-      const table = session.table(name, words, packs, () => packWords(this.#memory, packs, most));
+      const table = session.table(name, words, packs, () => this.#words(packs, most));
       this.#run(launches, table, most);
       return;
     }
-    for (let first = 0; first < packs.length; first += MOST_PACKS) {
-      const some = packs.slice(first, first + MOST_PACKS);
+    const most = Math.floor(MOST_PACKS / this.#pages);
+    for (let first = 0; first < packs.length; first += most) {
+      const some = packs.slice(first, first + most);
       const sizes = `${first} ${this.#sizes}`;
-      const table = tables.of(step, packs, sizes, () => packWords(this.#memory, some));
-      this.#run(launches, table, some.length);
+      const table = tables.of(step, packs, sizes, () => this.#words(some));
+      this.#run(launches, table, packsByPage(some, this.#pages).length);
     }
+  }
+
+  #words(packs: readonly PackWork[], capacity?: number): Uint32Array {
+    const some = packsByPage(packs, this.#pages);
+    const pageBytes = this.#memory.sizeOf('packed') / this.#pages;
+    return packWords(this.#memory, some, capacity ?? some.length, pageBytes);
   }
 
   #run(launches: Stream | undefined, table: bigint, packs: number): void {
@@ -98,21 +110,54 @@ export class FragmentPages implements PackedPages {
     const { layout, heads } = this.#plan;
     const { bytes } = this.#mover.layout;
     const block = new Uint8Array(layout.pageBytes);
-    for (let head = 0; head < heads; head++) {
-      const piece = page.subarray(head * bytes, (head + 1) * bytes);
-      this.#mover.toBlock(piece, block, head, 0, layout.blockTokens);
+    for (let number = 0; number < this.#pages * heads; number++) {
+      const piece = page.subarray(number * bytes, (number + 1) * bytes);
+      const own = Math.floor(number / heads);
+      this.#mover.toBlock(piece, block, number % heads, 0, PAGE_TOKENS, own);
     }
     return block;
   }
 
   fromCanonical(block: Uint8Array): Uint8Array {
-    const { layout, heads } = this.#plan;
+    const { heads } = this.#plan;
     const { bytes } = this.#mover.layout;
-    const page = new Uint8Array(heads * bytes);
-    for (let head = 0; head < heads; head++) {
-      const piece = page.subarray(head * bytes, (head + 1) * bytes);
-      this.#mover.toPiece(block, head, piece, 0, layout.blockTokens);
+    const page = new Uint8Array(this.#pages * heads * bytes);
+    for (let number = 0; number < this.#pages * heads; number++) {
+      const piece = page.subarray(number * bytes, (number + 1) * bytes);
+      const own = Math.floor(number / heads);
+      this.#mover.toPiece(block, number % heads, piece, 0, PAGE_TOKENS, own);
     }
     return page;
   }
+}
+
+/** Packs of blocks as packs of their pages, each with the rows that are its own. */
+function packsByPage(packs: readonly PackWork[], pages: number): readonly PackWork[] {
+  if (pages === 1) return packs;
+  return packs.flatMap((pack) =>
+    Array.from({ length: pages }, (_, number): PackWork => {
+      const begin = Math.max(pack.slot, number * PAGE_TOKENS);
+      const end = Math.min(pack.slot + pack.count, (number + 1) * PAGE_TOKENS);
+      return {
+        ...pack,
+        page: pack.page * pages + number,
+        slot: begin - number * PAGE_TOKENS,
+        count: Math.max(0, end - begin),
+        sources: rowsOf(pack.sources, begin - pack.slot, end - pack.slot),
+      };
+    }).filter(({ count }) => count > 0),
+  );
+}
+
+/** Rows `first` to `end - 1` of those that spans name one after another. */
+function rowsOf(spans: readonly Span[], first: number, end: number): Span[] {
+  let row = 0;
+  return spans.flatMap((span) => {
+    const begin = Math.max(first - row, 0);
+    const count = Math.min(end - row, span.count) - begin;
+    row += span.count;
+    return count <= 0
+      ? []
+      : [{ ...span, position: span.position + begin, slot: span.slot + begin, count }];
+  });
 }

@@ -36,6 +36,8 @@ export interface Layer {
   readonly attention: AttentionLaunch;
   /** Of packed pages. */
   readonly pageTokens: { readonly key: number; readonly value: number };
+  /** Most tokens of a page entry of the kernel; undefined where there is no limit. */
+  readonly entryTokens: number | undefined;
 }
 
 export interface LayerSet {
@@ -113,7 +115,11 @@ function fragmentLayer(
       plan,
       memory,
     }),
-    pageTokens: { key: PAGE_TOKENS, value: PAGE_TOKENS },
+    pageTokens: {
+      key: (plan.key as PackedTensorPlan).layout.blockTokens,
+      value: (plan.value as PackedTensorPlan).layout.blockTokens,
+    },
+    entryTokens: PAGE_TOKENS,
   };
 }
 
@@ -148,6 +154,7 @@ function generalLayer(
       key: plan.key.layout?.blockTokens ?? 1,
       value: plan.value.layout?.blockTokens ?? 1,
     },
+    entryTokens: undefined,
   };
 }
 

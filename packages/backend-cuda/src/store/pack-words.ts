@@ -11,12 +11,13 @@ const INPUT_ROWS = 1;
 
 /**
  * Pages and rows by where they are from what the job names. `capacity`: packs of the launch; those that there are not are of no
- * tokens.
+ * tokens. `pageBytes`: from one page that packs name to the next.
  */
 export function packWords(
   memory: TensorMemory,
   packs: readonly PackWork[],
   capacity = packs.length,
+  pageBytes = memory.sizeOf('packed'),
 ): Uint32Array {
   const { heads, headDim } = memory.plan;
   const spanCount = packs.reduce((sum, { sources }) => sum + sources.length, 0);
@@ -40,7 +41,7 @@ export function packWords(
   let span = capacity * PACK_WORDS;
   for (const [i, { page, slot, count, sources, statistics }] of packs.entries()) {
     const at = i * PACK_WORDS;
-    setLong(at, page * memory.sizeOf('packed'));
+    setLong(at, page * pageBytes);
     words.set([slot, count, span, sources.length], at + 2);
     setLong(at + 6, Math.max(0, statistics) * memory.sizeOf('statistics'));
     let row = 0;
