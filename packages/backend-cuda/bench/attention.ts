@@ -13,7 +13,16 @@ import {
   referenceBackend,
   type TensorScheme,
 } from '@lowbit-kv/core';
-import { asymmetric, createDraws, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
+import {
+  asymmetric,
+  bands,
+  channelScaled,
+  createDraws,
+  hybrid,
+  inlineCalibration,
+  inlineScheme,
+  symmetric,
+} from '@lowbit-kv/core/testing';
 import { cudaBackend, cudaTensor, DeviceMemory, Graph } from '../src/index.js';
 import { fillCache } from './filled-cache.js';
 import { Stopwatch } from './stopwatch.js';
@@ -38,6 +47,19 @@ function affine(bits: 2 | 4, size: 32 | 64 | 128): Pick<Row, 'key' | 'value'> {
   return {
     key: asymmetric(bits, 'tokens', size, { recent: 0, flush: 128 }),
     value: asymmetric(bits, 'channels', size, { recent: 128, flush: 1 }),
+  };
+}
+
+/** Keys by token, normalised by the channel, values by channel: groups of 32 along what attention sums over. */
+function inner(values: '4 bit' | '3 bit' | '2 bit' | '2 bit hybrid'): Pick<Row, 'key' | 'value'> {
+  const window = { recent: 96, flush: 32 };
+  const bits = Number(values[0]) as 2 | 3 | 4;
+  const key = symmetric(bits === 4 ? 4 : 3, 'full', 'channels', 32, window);
+  return {
+    key: bits === 4 ? key : channelScaled(key, 128),
+    value: values.endsWith('hybrid')
+      ? hybrid(2, 'full', 2, 'symmetric', 'tokens', 32, window)
+      : symmetric(bits, 'full', 'tokens', 32, window),
   };
 }
 
@@ -67,13 +89,18 @@ const ROWS: readonly Row[] = [
     lengths: LONG,
     geometry: { kvHeads: 32 },
   },
-  ...[3, 2, 4].map((bits) => ({
-    name: `inner axes, keys ${bits === 4 ? 4 : 3} and values ${bits} bit, B=8, 128K`,
-    key: symmetric(bits === 4 ? 4 : 3, 'full', 'channels', 32, { recent: 96, flush: 32 }),
-    value: symmetric(bits as 2 | 3 | 4, 'full', 'tokens', 32, { recent: 96, flush: 32 }),
+  ...(['3 bit', '2 bit', '2 bit hybrid', '4 bit'] as const).map((values) => ({
+    name: `inner axes, keys ${values === '4 bit' ? 4 : 3} bit, values ${values}, B=8, 128K`,
+    ...inner(values),
     lengths: LONG,
     sinks: 32,
   })),
+  {
+    name: 'outlier bands 4/90/6 a token and head, B=8, 32K',
+    key: bands('midRise', 'head'),
+    value: bands('midRise', 'head'),
+    lengths: even(8, 32 * K),
+  },
   ...[64, 256].map((dim) => ({
     name: `4 bit g${dim === 64 ? 32 : 128}, head dim ${dim}, B=8, 32K`,
     ...affine(4, dim === 64 ? 32 : 128),
@@ -98,7 +125,12 @@ console.log(
 function planOf({ key, value, sinks = 0, geometry }: Row, layers: number): Plan {
   const shape = { layers, queryHeads: 32, kvHeads: 8, keyHeadDim: 128, valueHeadDim: 128 };
   const scheme = inlineScheme({ key, value, sinks, packing: 'after-attention' });
-  return createPlan(scheme, { ...shape, ...geometry }, { blockTokens: 128 });
+  const whole = { ...shape, ...geometry };
+  const calibration = inlineCalibration(scheme, whole);
+  return createPlan(scheme, whole, {
+    blockTokens: 128,
+    ...(calibration === undefined ? {} : { calibration }),
+  });
 }
 
 /** Canonical bytes that attention over these lengths reads, without padding. */

@@ -6,6 +6,7 @@ import { Context } from './driver/context.js';
 import { type CudaOptions, openCuda } from './driver/cuda.js';
 import { requireImage } from './driver/kernel-images.js';
 import { Module } from './driver/module.js';
+import { ptxOfKernel } from './driver/ptx.js';
 import { Stream } from './driver/stream.js';
 import { UploadRing } from './driver/upload-ring.js';
 import type { ImageManifest, Part } from './images.js';
@@ -46,7 +47,9 @@ export class Runtime {
   readonly ring: UploadRing;
   readonly pool: BufferPool;
   readonly #kernels: KernelSource;
-  readonly #modules = new Map<Part, Module>();
+  /** By part, and by kernel where the driver compiles it. */
+  readonly #modules = new Map<string, Module>();
+  readonly #ptx = new Map<Part, string>();
   #moves: Moves | undefined;
   /** The captured step that runs now. */
   session: StepSession | undefined;
@@ -91,14 +94,33 @@ export class Runtime {
     }
   }
 
-  /** A part of the image, loaded when it is first asked for. Throws KERNEL_IMAGE_INVALID. */
-  module(part: Part): Module {
-    let module = this.#modules.get(part);
+  /**
+   * A part of the image, loaded when it is first asked for; of PTX no more than the kernel, where there is one named. Throws
+   * KERNEL_IMAGE_INVALID.
+   */
+  module(part: Part, kernel?: string): Module {
+    const isAlone = kernel !== undefined && this.image.kind === 'ptx';
+    const name = isAlone ? kernel : part;
+    let module = this.#modules.get(name);
     if (module === undefined) {
-      module = Module.load(this.context, this.#kernels.bytes(this.image, part));
-      this.#modules.set(part, module);
+      const image = isAlone
+        ? ptxOfKernel(this.#ptxOf(part), kernel)
+        : this.#kernels.bytes(this.image, part);
+      module = Module.load(this.context, image);
+      this.#modules.set(name, module);
     }
     return module;
+  }
+
+  #ptxOf(part: Part): string {
+    let text = this.#ptx.get(part);
+    if (text === undefined) {
+      const bytes = this.#kernels.bytes(this.image, part);
+      // It ends with a zero, for the driver.
+      text = new TextDecoder().decode(bytes).replace(/\0+$/, '');
+      this.#ptx.set(part, text);
+    }
+    return text;
   }
 
   /** Where kernels of jobs are enqueued; undefined while a captured step is replayed. */

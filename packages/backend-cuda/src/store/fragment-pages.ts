@@ -51,7 +51,7 @@ export class FragmentPages implements PackedPages {
     const tile = packTile(instance);
     this.#tiles = heads * tile.tiles;
     this.#launch = runtime
-      .module('pack')
+      .module('pack', instance.name)
       .kernel(instance.name, [{ bytes: PACK_JOB.bytes }])
       .prepare({
         grid: [1],

@@ -109,7 +109,7 @@ function fragmentLayer(
     key: tensor('key'),
     value: tensor('value'),
     attention: new LayerAttention({
-      module: runtime.module('attend'),
+      module: runtime.module('attend', instance.name),
       instance,
       warps: warpsOf(runtime, instance),
       plan,

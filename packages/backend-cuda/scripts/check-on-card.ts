@@ -1,0 +1,187 @@
+/**
+ * Every kernel of the instance table on the card of this machine, against the reference: bytes of pages, attention within its
+ * tolerance; then a thousand decode steps as a graph against steps outside of one. Run in the workspace: pnpm check-cuda
+ */
+import {
+  createCache,
+  createPlan,
+  f16Tensor,
+  f32ToF16,
+  type Plan,
+  type Sequence,
+  type TensorScheme,
+} from '@lowbit-kv/core';
+import { createTwin } from '@lowbit-kv/core/contract';
+import {
+  asymmetric,
+  channelScaled,
+  createDraws,
+  hybrid,
+  inlineScheme,
+  symmetric,
+} from '@lowbit-kv/core/testing';
+import { type CudaBackend, cudaBackend, cudaTensor, DeviceMemory } from '../src/index.js';
+import { INSTANCES, type KernelInstance, type TensorInstance } from '../src/instances.js';
+import { INTEGER_ATTENTION } from '../test/support/tolerances.js';
+
+const STEPS = 1000;
+
+const backend = cudaBackend();
+const { context, image } = await backend.open();
+console.log(`${context.device.properties.name}, kernels ${image.name}`);
+let failures = 0;
+for (const instance of INSTANCES) {
+  try {
+    console.log(`${instance.name}: ${await checkInstance(instance)}`);
+  } catch (error) {
+    failures++;
+    console.log(`${instance.name} FAILED: ${error instanceof Error ? error.message : error}`);
+  }
+}
+console.log(await checkGraph(backend));
+backend.dispose();
+console.log(failures === 0 ? 'all as they must be' : `${failures} failed`);
+process.exitCode = failures === 0 ? 0 : 1;
+
+async function checkInstance(instance: KernelInstance): Promise<string> {
+  // As many query heads as a block takes, and one more block.
+  const plan = planOf(instance, instance.blockHeads + 1);
+  const support = backend.supports(plan);
+  if (support.kind === 'refused') throw new Error(support.reasons.join('; '));
+  const [kernel] = support.kernels;
+  if (kernel?.speed !== 'bandwidth') throw new Error(`takes ${kernel?.name}`);
+  const twin = await createTwin(plan, backend, { tokens: 2048, tolerances: INTEGER_ATTENTION });
+  try {
+    const [a, b] = [twin.createPair(), twin.createPair()];
+    await twin.step([
+      { pair: a, tokens: 501 },
+      { pair: b, tokens: 7 },
+    ]);
+    await twin.step([
+      { pair: a, tokens: 1 },
+      { pair: b, tokens: 330 },
+    ]);
+    const fork = twin.fork(a);
+    await twin.step([
+      { pair: a, tokens: 90 },
+      { pair: fork, tokens: 2 },
+    ]);
+    for (let step = 0; step < 6; step++)
+      await twin.step([a, b].map((pair) => ({ pair, tokens: 1 })));
+    let blocks = 0;
+    for (const pair of [a, b, fork]) blocks += await twin.compareBlocks(pair);
+    await twin.step([{ pair: await twin.crossed(fork), tokens: 3 }]);
+    return `${kernel.name}, ${blocks} blocks equal`;
+  } finally {
+    twin.dispose();
+  }
+}
+
+function planOf({ key, value, headDim }: KernelInstance, group: number): Plan {
+  const scheme = inlineScheme({ key: schemeOf(key, true), value: schemeOf(value, false) });
+  const shape = { layers: 1, queryHeads: 2 * group, kvHeads: 2 };
+  const geometry = { ...shape, keyHeadDim: headDim, valueHeadDim: headDim };
+  return createPlan(scheme, geometry, { blockTokens: 128 });
+}
+
+function schemeOf(instance: TensorInstance, isKey: boolean): TensorScheme {
+  const { bits, along, groupSize, hasZero, isHybrid } = instance;
+  const window = { recent: isKey ? 8 : 40, flush: along === 'tokens' ? groupSize : 8 };
+  if (isHybrid) return hybrid(bits as 2, 'full', bits, 'symmetric', along, groupSize, window);
+  if (hasZero) return asymmetric(bits, along, groupSize, window);
+  const codes = along === 'channels' && !isKey ? 'signmag' : 'full';
+  const around = symmetric(bits, codes, along, groupSize, window);
+  return isKey && bits === 3 ? channelScaled(around, 40) : around;
+}
+
+/** Steps of a token for some of eight sequences, each in a graph and outside of one, over two layers. */
+async function checkGraph(cuda: CudaBackend): Promise<string> {
+  const [layers, sequencesCount, kvHeads, queryHeads, dim] = [2, 8, 2, 8, 128];
+  const affine = (along: 'tokens' | 'channels', window: { recent: number; flush: number }) =>
+    asymmetric(4, along, 32, window);
+  const plan = createPlan(
+    inlineScheme({
+      key: affine('tokens', { recent: 0, flush: 128 }),
+      value: affine('channels', { recent: 128, flush: 1 }),
+      packing: 'after-attention',
+    }),
+    { layers, queryHeads, kvHeads, keyHeadDim: dim, valueHeadDim: dim },
+    { blockTokens: 128 },
+  );
+  const capacity = { sequences: sequencesCount, tokens: sequencesCount * 2048 };
+  const caches = [
+    await createCache(plan, cuda, { capacity }),
+    await createCache(plan, cuda, { capacity }),
+  ] as const;
+  const sequences = Array.from({ length: sequencesCount }, () =>
+    caches.map((cache) => cache.createSequence()),
+  );
+  const draw = createDraws(9);
+  const halves = (count: number) =>
+    Uint16Array.from({ length: count }, () => f32ToF16((draw() - 2047.5) / 1182));
+  for (const [i, pair] of sequences.entries()) {
+    const tokens = 1 + 97 * i;
+    const row = () => f16Tensor(halves(tokens * kvHeads * dim), [tokens, kvHeads, dim]);
+    const rows = Array.from({ length: layers }, () => ({ key: row(), value: row() }));
+    for (const [side, cache] of caches.entries())
+      await cache.append([{ sequence: pair[side] as Sequence, tokens }], rows);
+  }
+  const memory = (heads: number, bytes: number) =>
+    DeviceMemory.allocate(context, bytes * sequencesCount * heads * dim);
+  const buffers = Array.from({ length: layers }, () => ({
+    key: memory(kvHeads, 2),
+    value: memory(kvHeads, 2),
+    query: memory(queryHeads, 2),
+    outputs: [memory(queryHeads, 4), memory(queryHeads, 4)],
+  }));
+  const captured = await cuda.captureStep({ rows: sequencesCount, tokens: capacity.tokens });
+  let worst = 0;
+  for (let count = 0; count < STEPS; count++) {
+    const active = sequences.filter((_, i) => (count + i) % 5 !== 0);
+    for (const { key, value, query } of buffers)
+      for (const [range, heads] of [
+        [key, kvHeads],
+        [value, kvHeads],
+        [query, queryHeads],
+      ] as const)
+        range.all.upload(new Uint8Array(halves(active.length * heads * dim).buffer));
+    const given = (range: DeviceMemory, type: 'f16' | 'f32', heads: number) =>
+      cudaTensor(range.all, { type, shape: [active.length, heads, dim] });
+    for (const [side, cache] of caches.entries()) {
+      const step = cache.step(
+        active.map((pair) => ({ sequence: pair[side] as Sequence, tokens: 1 })),
+      );
+      const work = () => {
+        for (const [layer, { key, value, query, outputs }] of buffers.entries()) {
+          step.append(layer, given(key, 'f16', kvHeads), given(value, 'f16', kvHeads));
+          const into = { output: given(outputs[side] as DeviceMemory, 'f32', queryHeads) };
+          step.attend(layer, given(query, 'f16', queryHeads), { into });
+        }
+      };
+      if (side === 0) work();
+      else captured.run(work);
+      await step.commit();
+    }
+    for (const { outputs } of buffers) {
+      const [plain, graph] = outputs.map(
+        ({ all }) =>
+          new Float32Array(all.range(0, 4 * active.length * queryHeads * dim).download().buffer),
+      ) as [Float32Array, Float32Array];
+      let [difference, size] = [0, 0];
+      for (const [i, value] of plain.entries()) {
+        difference += (value - graph[i]!) ** 2;
+        size += value ** 2;
+      }
+      worst = Math.max(worst, Math.sqrt(difference / size));
+    }
+  }
+  const snapshots = await Promise.all(
+    caches.map((cache, side) => cache.snapshot(sequences.map((pair) => pair[side] as Sequence))),
+  );
+  const isEqual = Buffer.from(snapshots[0]!).equals(Buffer.from(snapshots[1]!));
+  captured.dispose();
+  for (const cache of caches) cache.dispose();
+  // Splits differ, so sums do in their last bits.
+  if (worst > 1e-3 || !isEqual || !(worst >= 0)) failures++;
+  return `${STEPS} ragged steps as a graph: outputs within ${worst.toExponential(1)} of steps outside of one, snapshots ${isEqual ? 'equal' : 'DIFFER'}`;
+}
