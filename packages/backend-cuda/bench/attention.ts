@@ -111,7 +111,7 @@ const ROWS: readonly Row[] = [
 ];
 
 const option = (name: string) =>
-  process.argv.find((argument) => argument.startsWith(`--${name}`))?.split('=')[1] ?? '';
+  process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3) ?? '';
 const has = (name: string) => process.argv.includes(`--${name}`);
 
 const backend = cudaBackend();

@@ -208,7 +208,7 @@ __device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const De
 #pragma unroll 1
   for (int first = begin + firstRestOf<WARPS>(warp); first < end; first += 16 * WARPS) {
     const RestEntry own = first == firstRestOf<WARPS>(warp) ? early : table[min(first + lane % 16, end - 1)];
-    const __half* rows[2];
+    const __half* rows[2] = {};
     if constexpr (IN_SHARED) {
       __syncwarp();
       keys.load(job, own.key, head, lane);
@@ -257,7 +257,7 @@ __device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const De
         b[tile][i] = transposed(pairOf(high, __float2half_rn(weights[i] - __half2float(high))));
       }
     }
-    const __half* columns[4];
+    const __half* columns[4] = {};
     if constexpr (!IN_SHARED) {
 #pragma unroll
       for (int i = 0; i < 4; i++)

@@ -1,10 +1,10 @@
 /**
- * Builds the kernel images with nvcc, and `images/manifest.json`, which says what is in them. Run in the workspace:
- * pnpm build-kernels
+ * Builds the kernel images with nvcc, and `images/manifest.json`, which says what is in them; parts that were built from these
+ * sources stay. Run in the workspace: pnpm build-kernels
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,15 +42,18 @@ const HINTS = /^\s*\.pragma "used_bytes_mask[^\n]*\n/gm;
 const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-kernels-'));
 mkdirSync(IMAGES_FOLDER, { recursive: true });
 const compiler = (await run('nvcc', ['--version'])).match(/V[\d.]+/)?.[0] ?? 'unknown';
+const before = builtBefore();
 const images = await Promise.all(TARGETS.map(build));
-const manifest: Manifest = { sources: sourceHash(), compiler: `nvcc ${compiler}`, images };
+const manifest: Manifest = { compiler: `nvcc ${compiler}`, images };
 writeFileSync(`${IMAGES_FOLDER}manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 rmSync(folder, { recursive: true });
 
 async function build(target: Target): Promise<ImageManifest> {
   const { name, kind, capability } = target;
   const parts = await Promise.all(
-    PARTS.map(async (part) => [part, await buildPart(part, target)] as const),
+    PARTS.map(
+      async (part) => [part, keptPart(part, target) ?? (await buildPart(part, target))] as const,
+    ),
   );
   return {
     name,
@@ -59,6 +62,20 @@ async function build(target: Target): Promise<ImageManifest> {
     minimumVersion: kind === 'ptx' ? PTX_VERSION : MACHINE_CODE_VERSION,
     parts: Object.fromEntries(parts) as Record<Part, ImagePart>,
   };
+}
+
+/** What an earlier run built, where there is any; by this compiler. */
+function builtBefore(): Manifest | undefined {
+  const path = `${IMAGES_FOLDER}manifest.json`;
+  if (!existsSync(path)) return undefined;
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+  return manifest.compiler === `nvcc ${compiler}` ? manifest : undefined;
+}
+
+/** A part that was built from these sources. */
+function keptPart(part: Part, target: Target): ImagePart | undefined {
+  const known = before?.images.find(({ name }) => name === target.name)?.parts[part];
+  return known?.sources === sourceHash(part, target) ? known : undefined;
 }
 
 async function buildPart(part: Part, target: Target): Promise<ImagePart> {
@@ -90,7 +107,8 @@ async function buildPart(part: Part, target: Target): Promise<ImagePart> {
   writeFileSync(IMAGES_FOLDER + file, brotliCompressSync(bytes));
   console.log(`${file}: ${bytes.length} bytes before compression`);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  return { file, sha256, kernels: kernelsOf(part, report, target) };
+  const sources = sourceHash(part, target);
+  return { file, sources, sha256, kernels: kernelsOf(part, report, target) };
 }
 
 /** What ptxas reports of each kernel, and the warps that it is built for. */

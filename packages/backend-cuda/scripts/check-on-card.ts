@@ -78,18 +78,22 @@ async function checkInstance(instance: KernelInstance): Promise<string> {
 }
 
 function planOf({ key, value, headDim }: KernelInstance, group: number): Plan {
-  const scheme = inlineScheme({ key: schemeOf(key, true), value: schemeOf(value, false) });
+  const scheme = inlineScheme({
+    key: schemeOf(key, true, headDim),
+    value: schemeOf(value, false, headDim),
+  });
   const shape = { layers: 1, queryHeads: 2 * group, kvHeads: 2 };
   const geometry = { ...shape, keyHeadDim: headDim, valueHeadDim: headDim };
   return createPlan(scheme, geometry, { blockTokens: 128 });
 }
 
-function schemeOf(instance: TensorInstance, isKey: boolean): TensorScheme {
+function schemeOf(instance: TensorInstance, isKey: boolean, headDim: number): TensorScheme {
   const { bits, along, groupSize, hasZero, isHybrid } = instance;
   const window = { recent: isKey ? 8 : 40, flush: along === 'tokens' ? groupSize : 8 };
   if (isHybrid) return hybrid(bits as 2, 'full', bits, 'symmetric', along, groupSize, window);
   if (hasZero) return asymmetric(bits, along, groupSize, window);
-  const codes = along === 'channels' && !isKey ? 'signmag' : 'full';
+  const isVector = groupSize === headDim;
+  const codes = isVector || (along === 'channels' && !isKey) ? 'signmag' : 'full';
   const around = symmetric(bits, codes, along, groupSize, window);
   return isKey && bits === 3 ? channelScaled(around, 40) : around;
 }

@@ -2,11 +2,11 @@
  * The text of the kernels of an image, and what its binaries are built from.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
-import { PARTS, type Part } from '../src/images.js';
+import type { Part } from '../src/images.js';
 import {
   INSTANCES,
   type KernelInstance,
@@ -140,12 +140,29 @@ function layoutText(tensor: string, instance: TensorInstance, headDim: number): 
   return `PageLayout{Tensor::${tensor}, ${bits}, ${headDim}, Along::${along.toUpperCase()}, ${groupSize}, ${hasZero}, ${isHybrid}}`;
 }
 
-/** Of all that images are built from, but for the compiler. */
-export function sourceHash(): string {
+/** Of all that a part of an image is built from, but for the compiler. */
+export function sourceHash(part: Part, target: Target): string {
   const hash = createHash('sha256');
-  const headers = readdirSync(KERNELS_FOLDER).filter((name) => name.endsWith('.cuh'));
-  for (const name of headers.sort()) hash.update(`${name}\n${readFileSync(KERNELS_FOLDER + name)}`);
-  for (const target of TARGETS)
-    for (const part of PARTS) hash.update(`${JSON.stringify(target)}\n${sourceText(part, target)}`);
-  return hash.update(COMPILER_FLAGS.join(' ')).digest('hex');
+  const text = sourceText(part, target);
+  for (const name of headersOf(text)) hash.update(`${name}\n${headerText(name)}`);
+  const { kind, capability } = target;
+  return hash.update(JSON.stringify([text, COMPILER_FLAGS, kind, capability])).digest('hex');
+}
+
+/** Headers of ours that a text includes, directly or not. */
+function headersOf(text: string): string[] {
+  const found = new Set<string>();
+  const visit = (some: string) => {
+    for (const [, name] of some.matchAll(/^#include "(.*)"$/gm)) {
+      if (name === undefined || found.has(name)) continue;
+      found.add(name);
+      visit(headerText(name));
+    }
+  };
+  visit(text);
+  return [...found].sort();
+}
+
+function headerText(name: string): string {
+  return readFileSync(KERNELS_FOLDER + name, 'utf8');
 }

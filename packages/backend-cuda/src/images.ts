@@ -18,6 +18,8 @@ export interface KernelUsage {
 export interface ImagePart {
   /** In `images`, compressed. */
   readonly file: string;
+  /** Hash of the sources that it was built from. */
+  readonly sources: string;
   /** Of what the driver loads. */
   readonly sha256: string;
   /** By name. */
@@ -33,8 +35,6 @@ export interface ImageManifest extends KernelImage {
 }
 
 export interface Manifest {
-  /** Hash of the sources that images were built from. */
-  readonly sources: string;
   readonly compiler: string;
   readonly images: readonly ImageManifest[];
 }

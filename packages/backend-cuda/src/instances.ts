@@ -167,9 +167,13 @@ function instance(layer: Layer, blockHeads: BlockHeads): KernelInstance {
   return { name, ...layer, blockHeads, warps: warpsOf(layer, blockHeads) };
 }
 
-/** Pages of 2 bits are smaller: more of them are on their way. More than eight warps leave too few registers for wide blocks. */
-function warpsOf({ key, value }: Layer, blockHeads: BlockHeads): number {
-  return blockHeads === 4 && key.bits === 2 && value.bits === 2 ? 12 : 8;
+/**
+ * Pages of 2 bits are smaller: more of them are on their way. More than eight warps leave too few registers for wide blocks and for
+ * large heads.
+ */
+function warpsOf({ headDim, key, value }: Layer, blockHeads: BlockHeads): number {
+  const isSmall = headDim <= 128 && key.bits === 2 && value.bits === 2;
+  return blockHeads === 4 && isSmall ? 12 : 8;
 }
 
 function tensorName({ bits, along, groupSize, hasZero, isHybrid }: TensorInstance): string {

@@ -3,8 +3,8 @@
  */
 import { LowbitKvError } from '@lowbit-kv/core';
 
-/** As nvcc writes them: a kernel ends with a brace in the first column. */
-const ENTRY = /^\.visible \.entry (\w+)\([\s\S]*?^\}\n?/gm;
+/** As nvcc writes them: from its head to the note in front of the next one, or to the end. */
+const ENTRY = /^\.visible \.entry (\w+)\([\s\S]*?(?=^\t\/\/ \.globl\t|(?![\s\S]))/gm;
 
 /** The text with only this kernel in it. Throws KERNEL_IMAGE_INVALID when there is none of the name. */
 export function ptxOfKernel(text: string, name: string): string {

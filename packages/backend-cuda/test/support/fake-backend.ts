@@ -12,7 +12,7 @@ import type { FakeKernel } from './fake/kernels.js';
 
 const ATTENTION = INSTANCES.map((instance) => fakeAttention(instance));
 
-const PART = { file: '', sha256: '', kernels: {} };
+const PART = { file: '', sources: '', sha256: '', kernels: {} };
 
 const IMAGE: ImageManifest = {
   name: 'fake',
