@@ -5,6 +5,7 @@
  * kernels, later ones only upload what differs and launch the graph.
  */
 import { checkedCount } from './checked-count.js';
+import { disposeAll } from './driver/dispose-all.js';
 import { Graph } from './driver/graph.js';
 import { Stream } from './driver/stream.js';
 import type { Runtime } from './runtime.js';
@@ -44,26 +45,31 @@ export class CapturedStep {
     if (runtime.session !== undefined)
       throw notCapturable('a captured step within another', 'Run them one after another.');
     const session = this.#session;
+    this.#stream.ensureUsable();
     const replays = this.#graph !== undefined;
     session.begin(replays);
     runtime.session = session;
     try {
-      const run = { stream: this.#stream, replays };
-      if (replays) work(run);
-      else this.#graph = Graph.capture(this.#stream, () => work(run));
-      session.end();
+      const runOnce = () => {
+        work({ stream: this.#stream, replays });
+        session.end();
+      };
+      if (replays) runOnce();
+      else this.#graph = Graph.capture(this.#stream, runOnce);
     } finally {
       runtime.session = undefined;
     }
     this.#graph?.run(runtime.stream);
   }
 
-  /** Waits for what is running. Dispose it before the caches that it works on. */
+  /** Waits for what is running. Dispose it before the caches that it works on. Throws STEP_STATE while it runs. */
   dispose(): void {
     if (this.#stream.disposed) return;
-    this.#runtime.stream.synchronize();
-    this.#graph?.dispose();
-    this.#session.dispose();
-    this.#stream.dispose();
+    const { context, session, stream } = this.#runtime;
+    if (session === this.#session)
+      throw notCapturable('dispose of itself', 'Dispose it after the run.');
+    if (context.lost === undefined) stream.synchronize();
+    const graph = this.#graph === undefined ? [] : [this.#graph];
+    disposeAll([...graph, this.#session, this.#stream]);
   }
 }

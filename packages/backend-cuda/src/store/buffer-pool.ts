@@ -22,6 +22,12 @@ export class BufferPool {
     return this.#bytes;
   }
 
+  /** Of `bytes`, what was taken and not given back. */
+  get usedBytes(): number {
+    const free = [...this.#free.values()].flat();
+    return free.reduce((bytes, memory) => bytes - memory.bytes, this.#bytes);
+  }
+
   /** At least so many bytes. Throws DEVICE_OUT_OF_MEMORY, after what is free was given up. */
   take(bytes: number): DeviceMemory {
     const size = sizeFor(bytes);
@@ -45,14 +51,18 @@ export class BufferPool {
     list.push(memory);
   }
 
+  /** Frees what was taken instead of giving it back. */
+  free(memory: DeviceMemory): void {
+    if (memory.disposed) return;
+    this.#bytes -= memory.bytes;
+    memory.dispose();
+  }
+
   /** Frees what nobody uses; false when there was nothing. */
   #shrink(): boolean {
     const all = [...this.#free.values()].flat();
     this.#free.clear();
-    for (const memory of all) {
-      this.#bytes -= memory.bytes;
-      memory.dispose();
-    }
+    for (const memory of all) this.free(memory);
     return all.length > 0;
   }
 
