@@ -36,9 +36,11 @@ export class CapturedStep {
   }
 
   /**
-   * Runs `work`, which drives one step: `append` and `attend` with tensors in device memory, the same ones in every run, with
-   * `into`. Throws STEP_STATE, and runs nothing then, for a step that differs from the captured one in more than its pages,
-   * and for work that no graph holds (statistics of a sequence, plans on general kernels); abandon the step.
+   * Runs `work`, which drives one step of one cache and returns nothing: `append` and `attend` with tensors in device memory,
+   * the same ones in every run, with `into`. Runs may have other numbers of rows: finite numbers are looked for in as many rows
+   * as the memory of keys and values in the first run has, up to `rows`. Throws STEP_STATE, and runs nothing then, for a step
+   * that differs from the captured one in more than pages and rows, while the step of the run before is open, and for work
+   * that no graph holds (statistics of a sequence, plans on general kernels); abandon the step.
    */
   run(work: (run: StepRun) => void): void {
     const runtime = this.#runtime;
@@ -51,7 +53,8 @@ export class CapturedStep {
     runtime.session = session;
     try {
       const runOnce = () => {
-        work({ stream: this.#stream, replays });
+        const done: unknown = work({ stream: this.#stream, replays });
+        if (done instanceof Promise) throw asynchronous(done);
         session.end();
       };
       if (replays) runOnce();
@@ -72,4 +75,10 @@ export class CapturedStep {
     const graph = this.#graph === undefined ? [] : [this.#graph];
     disposeAll([...graph, this.#session, this.#stream]);
   }
+}
+
+function asynchronous(done: Promise<unknown>): Error {
+  // What becomes of it is not the error to tell.
+  done.catch(() => undefined);
+  return notCapturable('work that returns a promise', 'Await before `run` and after it.');
 }

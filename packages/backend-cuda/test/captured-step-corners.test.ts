@@ -192,6 +192,23 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
       expect(sequences[0]?.length).toBe(1);
     }));
 
+  it('refuse work that returns a promise', () =>
+    withBackend(async ({ backend, fake }, { newCache }) => {
+      const { start, work, step, sequences } = await newCache();
+      const captured = await backend.captureStep({ rows: ROWS, tokens: 600 });
+      const taken = start(sequences.slice(0, 1));
+      const run = () =>
+        captured.run(async () => {
+          await undefined;
+          work(taken);
+          throw new Error('of nobody');
+        });
+      expect((await errorOf(run)).code).toBe('STEP_STATE');
+      expect(fake.count('cuGraphLaunch')).toBe(0);
+      taken.abandon();
+      await step(captured, 1);
+    }));
+
   it('run one open step at a time', () =>
     withBackend(async ({ backend }, { newCache, setValue, context }) => {
       const { start, work, step, sequences } = await newCache();

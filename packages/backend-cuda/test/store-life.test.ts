@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { createCache, createPlan, f16Tensor } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
+import { RESULT } from '../src/driver/results.js';
 import { Context, cudaTensor, DeviceMemory, openCuda } from '../src/index.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { errorOf } from './support/open-fake.js';
@@ -122,6 +123,31 @@ describe('memory of steps', () => {
     expect(pool.usedBytes).toBe(0);
     // The sequence is free again.
     cache.truncate(sequence, 2);
+    dispose();
+  });
+});
+
+describe('memory that nobody uses', () => {
+  it('is freed when the card has none for something else', async () => {
+    const { context, pool, fake, dispose } = await setUp();
+    pool.give(pool.take(1000));
+    fake.failNext('cuMemAlloc_v2', RESULT.OUT_OF_MEMORY);
+    DeviceMemory.allocate(context, 5000);
+    expect(pool.bytes).toBe(0);
+    fake.failNext('cuMemAlloc_v2', RESULT.OUT_OF_MEMORY);
+    const error = await errorOf(() => DeviceMemory.allocate(context, 5000));
+    expect(error.code).toBe('DEVICE_OUT_OF_MEMORY');
+    dispose();
+  });
+
+  it('is what caches that are disposed during a commit leave', async () => {
+    const { cache, sequence, pool, dispose } = await setUp();
+    const step = cache.step([{ sequence, tokens: 1 }]);
+    step.append(0, rowsOf(1), rowsOf(1));
+    const committed = step.commit();
+    cache.dispose();
+    expect((await errorOf(() => committed)).code).toBe('CACHE_DISPOSED');
+    expect(pool.usedBytes).toBe(0);
     dispose();
   });
 });

@@ -196,7 +196,13 @@ export class CudaStore implements BlockStore {
 
   async settle(step: number): Promise<void> {
     this.#check();
-    await this.#flags.check(step);
+    try {
+      await this.#flags.check(step);
+    } catch (error) {
+      // Disposed while the card worked: there is nothing to say of the step.
+      this.#check();
+      throw error;
+    }
     this.#release(step);
   }
 
