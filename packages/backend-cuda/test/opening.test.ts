@@ -6,7 +6,7 @@ import { chooseImage, requireImage } from '../src/driver/kernel-images.js';
 import { libraryNames, openLibrary } from '../src/driver/library.js';
 import { probeCuda } from '../src/driver/probe.js';
 import { cudaVersionText, driverAdvice } from '../src/driver/version.js';
-import { kernelManifest } from '../src/images.js';
+import { kernelManifest, partBytes } from '../src/images.js';
 import { probe } from '../src/index.js';
 import { FakeCuda, type FakeOptions } from './support/fake/fake-driver.js';
 import { errorOf } from './support/open-fake.js';
@@ -158,6 +158,10 @@ test('images that cannot be read are a reason, not an exception', async () => {
     reason: expect.stringContaining('file:///nowhere/images/manifest.json'),
     next: expect.stringContaining('Install the package again'),
   });
+});
+
+test.each(['missing.br', 'manifest.json'])('a part that cannot be read: %s', async (file) => {
+  expect((await errorOf(() => partBytes({ file }))).code).toBe('KERNEL_IMAGE_INVALID');
 });
 
 test('the kernels of this package run on a good card', async () => {

@@ -1,11 +1,13 @@
 // What outlives what: results, steps, caches and backends that end in any order; and tensors that are not what they seem.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createCache, createPlan, f16Tensor } from '@lowbit-kv/core';
+import { createCache, createPlan, f16Tensor, type LayerPlan } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
 import { RESULT } from '../src/driver/results.js';
 import { Context, cudaTensor, DeviceMemory, openCuda } from '../src/index.js';
+import { kernelsOf } from '../src/support.js';
+import type { FakeKernel } from './support/fake/kernels.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { errorOf } from './support/open-fake.js';
 import { STUBS } from './support/stub-kernels.js';
@@ -23,8 +25,16 @@ const PLAN = createPlan(SCHEME, SHAPE, { blockTokens: 128 });
 const rowsOf = (tokens: number) =>
   f16Tensor(new Uint16Array(tokens * HEADS * DIM), [tokens, HEADS, DIM]);
 
-async function setUp() {
-  const opened = fakeBackend(STUBS);
+/** Touches memory that is nobody's, where there is something to attend. */
+const instance = kernelsOf(PLAN.layers[0] as LayerPlan).name;
+const FAULTY: FakeKernel = {
+  ...(STUBS.find(({ name }) => name === instance) as FakeKernel),
+  run: ({ memory }) => void memory.at(Uint8Array, 1n, 1),
+};
+
+/** `kernels`: before those that do nothing. */
+async function setUp(kernels: readonly FakeKernel[] = []) {
+  const opened = fakeBackend([...kernels, ...STUBS]);
   const { backend, fake } = opened;
   const { context, pool } = await backend.open();
   const cache = await createCache(PLAN, backend, { capacity: { sequences: 4, tokens: 400 } });
@@ -162,6 +172,21 @@ describe('backends', () => {
     await backend.open();
     backend.dispose();
     expect(fake.leaks()).toEqual([]);
+  });
+
+  it('whose card failed end as any other', async () => {
+    const { fake, backend, cache, sequence } = await setUp([FAULTY]);
+    const captured = await backend.captureStep({ rows: 1, tokens: 10 });
+    const step = cache.step([{ sequence, tokens: 1 }]);
+    step.append(0, rowsOf(1), rowsOf(1));
+    const result = step.attend(0, rowsOf(1));
+    expect((await errorOf(() => step.commit())).code).toBe('DEVICE_LOST');
+    expect((await errorOf(() => result.read())).code).toBe('DEVICE_LOST');
+    expect((await errorOf(() => cache.attend(0, rowsOf(1), [sequence]))).code).toBe('DEVICE_LOST');
+    captured.dispose();
+    cache.dispose();
+    backend.dispose();
+    expect(fake.currentContext).toBe(0n);
   });
 
   it('are disposed before their caches, steps and captured steps', async () => {
