@@ -55,7 +55,7 @@ async function program({ backend, fake }: FakeBackend, begin: () => void): Promi
       return await work();
     }
   };
-  const options = { capacity: { sequences: 6, tokens: 1200 } };
+  const options = { capacity: { sequences: 5, tokens: 400 } };
   const cache = await attempt(() => createCache(PLAN, backend, options));
   const stepOf = async (
     tokens: readonly [Parameters<Cache['fork']>[0], number][],
@@ -64,6 +64,8 @@ async function program({ backend, fake }: FakeBackend, begin: () => void): Promi
     const step = cache.step(tokens.map(([sequence, count]) => ({ sequence, tokens: count })));
     try {
       await work(step);
+      // Work of the fake runs a piece at a time when it is asked for.
+      context.synchronize();
       await step.commit();
     } finally {
       step.abandon();
@@ -103,7 +105,7 @@ async function program({ backend, fake }: FakeBackend, begin: () => void): Promi
   );
   await attempt(() => cache.exportBlocks(fork, 0, 'key'));
   await attempt(() => cache.attend(0, rowsOf(1), [fork]).read());
-  const captured = await attempt(() => backend.captureStep({ rows: 2, tokens: 1200 }));
+  const captured = await attempt(() => backend.captureStep({ rows: 2, tokens: 200 }));
   const replay = () =>
     stepOf([[fork, 1]], (step) =>
       captured.run(() => {

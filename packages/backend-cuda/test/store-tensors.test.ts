@@ -187,7 +187,7 @@ describe.skipIf(compiler === undefined)('a store', () => {
       const [key, value] = [rowsOf(5), rowsOf(5)];
       for (const [side, cache] of caches.entries())
         await cache.append([{ sequence: sequences[side]![0]!, tokens: 5 }], [{ key, value }]);
-      const counts = Array.from({ length: 1600 }, (_, i) => [0, 5, 1, 2][i % 4]!);
+      const counts = Array.from({ length: 1040 }, (_, i) => [0, 5, 1, 2][i % 4]!);
       const total = counts.reduce((sum, count) => sum + count, 0);
       expect(total).toBeGreaterThan(2048);
       const query = rowsOf(total);
