@@ -1,7 +1,7 @@
 /**
  * The backend over an NVIDIA card: the driver is opened when it is first needed.
  */
-import type { Backend, BackendProbe, Plan } from '@lowbit-kv/core';
+import { type Backend, type BackendProbe, LowbitKvError, type Plan } from '@lowbit-kv/core';
 import { CapturedStep, type CapturedStepOptions } from './captured-step.js';
 import { probeCuda } from './driver/probe.js';
 import { kernelManifest } from './images.js';
@@ -26,18 +26,24 @@ export function cudaBackend(options: CudaBackendOptions = {}): CudaBackend {
   let runtime: Runtime | undefined;
   let opening: Promise<Runtime> | undefined;
   const open = () => {
-    opening ??= Runtime.open(options).then(
+    if (opening !== undefined) return opening;
+    const own = Runtime.open(options).then(
       (opened) => {
+        if (opening !== own) {
+          opened.dispose();
+          throw disposedMeanwhile();
+        }
         runtime = opened;
         return opened;
       },
       (error) => {
         // The next call tries again.
-        opening = undefined;
+        if (opening === own) opening = undefined;
         throw error;
       },
     );
-    return opening;
+    opening = own;
+    return own;
   };
   return {
     specVersion: 1,
@@ -48,11 +54,20 @@ export function cudaBackend(options: CudaBackendOptions = {}): CudaBackend {
     open,
     captureStep: async (stepOptions) => new CapturedStep(await open(), stepOptions),
     dispose() {
-      runtime?.dispose();
+      const last = runtime;
       runtime = undefined;
       opening = undefined;
+      last?.dispose();
     },
   };
+}
+
+function disposedMeanwhile(): LowbitKvError {
+  return new LowbitKvError('DEVICE_RESOURCE_STATE', {
+    message: 'the backend was disposed while it opened the card',
+    valid: 'a backend in use',
+    next: 'Dispose it after what uses it.',
+  });
 }
 
 /** Whether the kernels of this package run here; never throws for what a machine lacks, and takes no memory of the card. */

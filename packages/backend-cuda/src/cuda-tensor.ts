@@ -2,6 +2,7 @@
  * Tensors in device memory: keys, values, queries in, outputs out.
  */
 import { type DeviceTensor, LowbitKvError, type Tensor, type TensorType } from '@lowbit-kv/core';
+import type { Context } from './driver/context.js';
 import type { DeviceRange } from './driver/device-memory.js';
 
 export interface CudaTensorOptions {
@@ -18,6 +19,8 @@ export interface CudaTensorOptions {
 export class TensorPlace {
   readonly range: DeviceRange;
   readonly type: TensorType;
+  /** As the tensor has it: of three dimensions at most. */
+  readonly shape: readonly number[];
   readonly tokensPerBatch: number;
   readonly batchStride: number;
   readonly tokenStride: number;
@@ -35,11 +38,14 @@ export class TensorPlace {
     const [batchStride, ...inner] = sizes.length === 4 ? steps : [0, ...steps];
     this.range = range;
     this.type = type;
+    const [batch, ...rest] = sizes.length === 4 ? sizes : [1, ...sizes];
+    this.shape = [(batch as number) * (rest[0] as number), ...rest.slice(1)];
     this.tokensPerBatch = (sizes.length === 4 ? sizes[1] : sizes[0]) as number;
     this.batchStride = batchStride as number;
     this.tokenStride = inner[0] as number;
     this.headStride = inner[1] ?? 1;
-    this.dense = steps.every((step, axis) => step === denseStrides(sizes)[axis]);
+    const dense = denseStrides(sizes);
+    this.dense = steps.every((step, axis) => sizes[axis] === 1 || step === dense[axis]);
   }
 }
 
@@ -47,7 +53,7 @@ const BYTES: Readonly<Record<TensorType, number>> = { f32: 4, f16: 2, bf16: 2 };
 
 /**
  * Names a part of device memory as a tensor of this backend; memory of the caller comes from `DeviceMemory.of`, and stays
- * theirs. Throws TENSOR_INVALID for a shape, an offset or strides that leave the range.
+ * theirs. Throws TENSOR_INVALID for a shape, an offset or strides that leave the range, and for elements out of alignment.
  */
 export function cudaTensor(
   range: DeviceRange,
@@ -66,17 +72,27 @@ export function cudaTensor(
   if (bytes > range.bytes)
     refuse('the tensor ends behind its memory', { bytes }, `at most ${range.bytes} bytes`);
   const first = offset * BYTES[type];
+  if (range.pointer % BigInt(BYTES[type]) !== 0n)
+    refuse('elements out of alignment', range.pointer, `multiples of ${BYTES[type]} bytes`);
   const place = new TensorPlace(range.range(first, range.bytes - first), type, sizes, steps);
-  const [batch, ...rest] = sizes.length === 4 ? sizes : [1, ...sizes];
-  const ragged = [(batch as number) * (rest[0] as number), ...rest.slice(1)];
-  return { type, shape: ragged, device: 'cuda', handle: place };
+  return { type, shape: place.shape, device: 'cuda', handle: place };
 }
 
-/** Of a tensor that this backend is given. Throws TENSOR_INVALID for tensors of other devices. */
-export function placeOf(tensor: Tensor): TensorPlace {
-  const { device, handle } = tensor as DeviceTensor;
-  if (device === 'cuda' && handle instanceof TensorPlace) return handle;
-  return refuse('a tensor of another device', device, 'what cudaTensor(range, ...) gives');
+/** Of a tensor that a backend in this context is given. Throws TENSOR_INVALID for any other tensor. */
+export function placeOf(tensor: Tensor, context: Context): TensorPlace {
+  const { device, handle, type, shape } = tensor as DeviceTensor;
+  if (device !== 'cuda' || !(handle instanceof TensorPlace))
+    return refuse('a tensor of another device', device, 'what cudaTensor(range, ...) gives');
+  const { context: own } = handle.range;
+  if (own.handle !== context.handle) {
+    const [value, valid] = [own, context].map((one) => `device ${one.device.ordinal}`);
+    refuse('a tensor in another context', value, `memory of the backend's context, on ${valid}`);
+  }
+  const isSame =
+    shape.length === handle.shape.length && shape.every((n, i) => n === handle.shape[i]);
+  if (type !== handle.type || !isSame)
+    refuse('not what its memory was described as', { type, shape }, [handle.type, handle.shape]);
+  return handle;
 }
 
 export function bytesOf(type: TensorType): number {
@@ -102,7 +118,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function refuse(message: string, value: unknown, valid: string | readonly string[]): never {
+function refuse(message: string, value: unknown, valid: string | readonly unknown[]): never {
   throw new LowbitKvError('TENSOR_INVALID', {
     message,
     value,

@@ -47,17 +47,26 @@ export function kernelManifest(folder = FOLDER): Manifest {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Manifest;
   } catch (cause) {
-    throw new LowbitKvError('KERNEL_IMAGE_INVALID', {
-      message: 'the kernel images of the package cannot be read',
-      value: file.href,
-      valid: 'the folder `images` as the package ships it',
-      next: 'Install the package again, and leave it out of bundles.',
-      cause,
-    });
+    throw unreadable(file, cause);
   }
 }
 
-/** The bytes that the driver loads. */
-export function partBytes({ file }: ImagePart): Uint8Array {
-  return brotliDecompressSync(readFileSync(new URL(file, FOLDER)));
+/** The bytes that the driver loads. Throws KERNEL_IMAGE_INVALID where they cannot be read. */
+export function partBytes({ file }: Pick<ImagePart, 'file'>): Uint8Array {
+  const url = new URL(file, FOLDER);
+  try {
+    return brotliDecompressSync(readFileSync(url));
+  } catch (cause) {
+    throw unreadable(url, cause);
+  }
+}
+
+function unreadable({ href }: URL, cause: unknown): LowbitKvError {
+  return new LowbitKvError('KERNEL_IMAGE_INVALID', {
+    message: 'the kernel images of the package cannot be read',
+    value: href,
+    valid: 'the folder `images` as the package ships it',
+    next: 'Install the package again, and leave it out of bundles.',
+    cause,
+  });
 }

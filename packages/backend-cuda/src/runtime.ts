@@ -4,6 +4,7 @@
 import { LowbitKvError } from '@lowbit-kv/core';
 import { Context } from './driver/context.js';
 import { type CudaOptions, openCuda } from './driver/cuda.js';
+import { disposeAll } from './driver/dispose-all.js';
 import { requireImage } from './driver/kernel-images.js';
 import { Module } from './driver/module.js';
 import { ptxOfKernel } from './driver/ptx.js';
@@ -135,7 +136,6 @@ export class Runtime {
 
   /** Frees everything that was made in the context. */
   dispose(): void {
-    this.ring.dispose();
-    this.context.dispose();
+    disposeAll([this.ring, this.context]);
   }
 }

@@ -6,7 +6,7 @@ import { chooseImage, requireImage } from '../src/driver/kernel-images.js';
 import { libraryNames, openLibrary } from '../src/driver/library.js';
 import { probeCuda } from '../src/driver/probe.js';
 import { cudaVersionText, driverAdvice } from '../src/driver/version.js';
-import { kernelManifest } from '../src/images.js';
+import { kernelManifest, partBytes } from '../src/images.js';
 import { probe } from '../src/index.js';
 import { FakeCuda, type FakeOptions } from './support/fake/fake-driver.js';
 import { errorOf } from './support/open-fake.js';
@@ -160,13 +160,14 @@ test('images that cannot be read are a reason, not an exception', async () => {
   });
 });
 
-test('while nothing launches the kernels, a good card is not called usable', async () => {
+test.each(['missing.br', 'manifest.json'])('a part that cannot be read: %s', async (file) => {
+  expect((await errorOf(() => partBytes({ file }))).code).toBe('KERNEL_IMAGE_INVALID');
+});
+
+test('the kernels of this package run on a good card', async () => {
   expect(await probe({ driver: new FakeCuda().driver })).toEqual({
-    ok: false,
-    reason: expect.stringMatching(
-      /^Fake H200 .*, kernels sm_90: this version of the package has kernels, and no backend that launches them$/,
-    ),
-    next: expect.stringContaining('another backend'),
+    ok: true,
+    device: expect.stringMatching(/^Fake H200 .*, kernels sm_90$/),
   });
 });
 

@@ -28,6 +28,8 @@ export class Context {
   readonly #pushed: boolean[] = [];
   /** What the graphs that are being captured hold, innermost last. */
   readonly #captures: Disposable[][] = [];
+  /** That free memory nobody uses. */
+  readonly #reliefs: (() => boolean)[] = [];
   #lost: LowbitKvError | undefined;
   #disposed = false;
 
@@ -213,6 +215,16 @@ export class Context {
   retainForGraph(resource: Disposable): boolean {
     this.#captures.at(-1)?.push(resource);
     return this.#captures.length > 0;
+  }
+
+  /** `relieve` frees device memory that nobody uses, and says whether there was any; called when an allocation fails. */
+  onMemoryPressure(relieve: () => boolean): void {
+    this.#reliefs.push(relieve);
+  }
+
+  /** Whether any memory was freed. */
+  relieve(): boolean {
+    return this.#reliefs.map((relieve) => relieve()).includes(true);
   }
 
   /** For `Resource`. */

@@ -163,12 +163,14 @@ export class DeviceMemory extends Resource {
     this.all = new DeviceRange(this, address, bytes);
   }
 
-  /** Contents are undefined. Throws DEVICE_OUT_OF_MEMORY. */
+  /** Contents are undefined. Throws DEVICE_OUT_OF_MEMORY, after what the context can spare was freed. */
   static allocate(context: Context, bytes: number): DeviceMemory {
     checkSize(bytes);
     return context.run(() => {
       const pointer = new BigUint64Array(1);
-      const result = context.driver.cuMemAlloc_v2(pointer, bytes);
+      let result = context.driver.cuMemAlloc_v2(pointer, bytes);
+      if (result === RESULT.OUT_OF_MEMORY && context.relieve())
+        result = context.driver.cuMemAlloc_v2(pointer, bytes);
       if (result !== RESULT.SUCCESS)
         throw allocationFailure(context, 'cuMemAlloc_v2', result, bytes);
       return new DeviceMemory(context, pointer[0]!, bytes, true);

@@ -76,15 +76,21 @@ export class UploadRing {
 
   #uploadNow(stream: Stream, target: DeviceRange, source: Uint8Array): void {
     const chunk = this.#room(source.byteLength);
-    chunk.memory.write(source, chunk.used);
-    target.uploadFrom(stream, chunk.memory, chunk.used, source.byteLength);
-    chunk.used += Math.ceil(source.byteLength / ALIGNMENT) * ALIGNMENT;
     let mark = chunk.marks.get(stream);
     if (mark === undefined) {
       mark = this.#spareEvents.pop() ?? Event.create(this.#context);
       chunk.marks.set(stream, mark);
     }
-    mark.record(stream);
+    chunk.memory.write(source, chunk.used);
+    target.uploadFrom(stream, chunk.memory, chunk.used, source.byteLength);
+    chunk.used += Math.ceil(source.byteLength / ALIGNMENT) * ALIGNMENT;
+    try {
+      mark.record(stream);
+    } catch (error) {
+      // Nothing else tells when the chunk is free again.
+      if (this.#context.lost === undefined) stream.synchronize();
+      throw error;
+    }
   }
 
   #uploadCaptured(stream: Stream, target: DeviceRange, source: Uint8Array): void {

@@ -15,7 +15,12 @@ export class DeviceTensor {
     this.#numbers = tensorNumbers(plan, rotary);
     const { table } = this.#numbers;
     this.#memory = DeviceMemory.allocate(context, table.byteLength);
-    this.#memory.all.upload(new Uint8Array(table.buffer));
+    try {
+      this.#memory.all.upload(new Uint8Array(table.buffer));
+    } catch (error) {
+      this.#memory.dispose();
+      throw error;
+    }
   }
 
   get bytes(): number {

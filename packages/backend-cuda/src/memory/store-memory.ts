@@ -9,6 +9,7 @@ import type {
   StoreOptions,
   TensorPlan,
 } from '@lowbit-kv/core';
+import { disposeAll } from '../driver/dispose-all.js';
 import type { Stream } from '../driver/stream.js';
 import { pageLayout, pageShapeOf, pagesOfBlock } from '../pages/page-layout.js';
 import { TensorMemory } from './tensor-memory.js';
@@ -60,7 +61,7 @@ export class StoreMemory {
         })),
       );
     } catch (error) {
-      for (const memory of made) memory.dispose();
+      disposeAll(made);
       throw error;
     }
   }
@@ -75,9 +76,6 @@ export class StoreMemory {
 
   /** Work that reads or writes pages must have run. */
   dispose(): void {
-    for (const { key, value } of this.layers) {
-      key.dispose();
-      value.dispose();
-    }
+    disposeAll(this.layers.flatMap(({ key, value }) => [key, value]));
   }
 }

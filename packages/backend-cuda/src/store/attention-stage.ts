@@ -1,7 +1,12 @@
 /**
  * Attention of the layers of a cache: work lists of what they show, and scratch. Many query tokens run in rounds.
  */
-import { type AttendSequence, type Plan, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import {
+  type AttendSequence,
+  type LayerGeometry,
+  type Plan,
+  WINDOW_PAGE_TOKENS,
+} from '@lowbit-kv/core';
 import type { AttentionBuffers } from '../attend/attention-job.js';
 import { AttentionScratch } from '../attend/attention-scratch.js';
 import { StepTables } from '../attend/step-tables.js';
@@ -9,6 +14,7 @@ import { PAGE_TOKENS } from '../attend/structs.js';
 import { itemCapacity } from '../attend/work-list.js';
 import { bytesOf } from '../cuda-tensor.js';
 import type { DeviceRange } from '../driver/device-memory.js';
+import { disposeAll } from '../driver/dispose-all.js';
 import type { Runtime } from '../runtime.js';
 import type { Layer } from './layers.js';
 import type { QueryInput, StepInput } from './step-inputs.js';
@@ -37,6 +43,8 @@ export class AttentionStage {
   readonly #runtime: Runtime;
   readonly #scratch: AttentionScratch;
   readonly #plan: Plan;
+  /** Of all layers. */
+  readonly #geometry: readonly LayerGeometry[];
   /** Layers whose sequences show the same share them. */
   readonly #tables = new Map<string, StepTables>();
   readonly #sessions = new WeakMap<StepSession, Map<string, Captured>>();
@@ -46,12 +54,15 @@ export class AttentionStage {
     this.#runtime = runtime;
     this.#plan = plan;
     const slots = Math.max(1, ...layers.map(({ attention }) => attention.slots));
-    const geometry = layers.map(({ plan }) => plan.geometry);
-    this.#scratch = AttentionScratch.allocate(runtime.stream, itemCapacity(1, slots), geometry);
+    this.#geometry = layers.map(({ plan }) => plan.geometry);
+    this.#scratch = AttentionScratch.allocate(
+      runtime.stream,
+      itemCapacity(1, slots),
+      this.#geometry,
+    );
   }
 
   run(layer: Layer, sequences: readonly AttendSequence[], attention: Attention): void {
-    if (attention.rows === 0) return;
     const { session } = this.#runtime;
     if (session === undefined) this.#runRounds(layer, sequences, attention);
     else this.#runCaptured(session, layer, sequences, attention);
@@ -110,8 +121,7 @@ export class AttentionStage {
         }),
       );
       tables.freeze();
-      const geometry = [layer.plan.geometry];
-      const scratch = session.own(AttentionScratch.allocate(stream, capacity, geometry));
+      const scratch = session.own(AttentionScratch.allocate(stream, capacity, this.#geometry));
       captured = { tables, scratch };
       known.set(name, captured);
     }
@@ -134,8 +144,7 @@ export class AttentionStage {
   }
 
   dispose(): void {
-    for (const tables of this.#tables.values()) tables.dispose();
-    this.#scratch.dispose();
+    disposeAll([...this.#tables.values(), this.#scratch]);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Device memory that is used again and again, in the order of one stream: what is given back may still be read by work
- * that was enqueued before.
+ * that was enqueued before. What nobody uses is freed when the card has no memory for something else.
  */
 import type { Context } from '../driver/context.js';
 import { DeviceMemory } from '../driver/device-memory.js';
@@ -15,6 +15,7 @@ export class BufferPool {
 
   constructor(context: Context) {
     this.#context = context;
+    context.onMemoryPressure(() => this.#shrink());
   }
 
   /** Held, in use or not. */
@@ -22,18 +23,18 @@ export class BufferPool {
     return this.#bytes;
   }
 
-  /** At least so many bytes. Throws DEVICE_OUT_OF_MEMORY, after what is free was given up. */
+  /** Of `bytes`, what was taken and not given back. */
+  get usedBytes(): number {
+    const free = [...this.#free.values()].flat();
+    return free.reduce((bytes, memory) => bytes - memory.bytes, this.#bytes);
+  }
+
+  /** At least so many bytes. Throws DEVICE_OUT_OF_MEMORY. */
   take(bytes: number): DeviceMemory {
     const size = sizeFor(bytes);
     const found = this.#free.get(size)?.pop();
     if (found !== undefined) return found;
-    let memory: DeviceMemory;
-    try {
-      memory = DeviceMemory.allocate(this.#context, size);
-    } catch (error) {
-      if (!this.#shrink()) throw error;
-      memory = DeviceMemory.allocate(this.#context, size);
-    }
+    const memory = DeviceMemory.allocate(this.#context, size);
     this.#bytes += size;
     return memory;
   }
@@ -45,14 +46,18 @@ export class BufferPool {
     list.push(memory);
   }
 
+  /** Frees what was taken instead of giving it back. */
+  free(memory: DeviceMemory): void {
+    if (memory.disposed) return;
+    this.#bytes -= memory.bytes;
+    memory.dispose();
+  }
+
   /** Frees what nobody uses; false when there was nothing. */
   #shrink(): boolean {
     const all = [...this.#free.values()].flat();
     this.#free.clear();
-    for (const memory of all) {
-      this.#bytes -= memory.bytes;
-      memory.dispose();
-    }
+    for (const memory of all) this.free(memory);
     return all.length > 0;
   }
 

@@ -12,6 +12,7 @@ import {
   type StoreOptions,
   type TensorWork,
 } from '@lowbit-kv/core';
+import { disposeAll } from '../driver/dispose-all.js';
 import type { Runtime } from '../runtime.js';
 import { AttentionStage } from './attention-stage.js';
 import { createLayers, type Layer, type LayerTensor } from './layers.js';
@@ -45,9 +46,7 @@ export class CudaStore implements BlockStore {
       return resource;
     };
     this.#runtime = runtime;
-    this.#dispose = () => {
-      for (const resource of made.reverse()) resource.dispose();
-    };
+    this.#dispose = () => disposeAll(made.toReversed());
     try {
       const { memory, layers } = keep(createLayers(runtime, plan, options));
       this.#layers = layers;
@@ -58,21 +57,23 @@ export class CudaStore implements BlockStore {
       this.#dispose();
       throw error;
     }
-    this.#tables = new SharedTables(stream, ring, pool);
+    this.#tables = keep(new SharedTables(stream, ring, pool));
     this.#results = keep(new Results(stream, pool));
-    this.#inputs = new StepInputs({
-      stream,
-      ring,
-      pool,
-      moves,
-      flags: this.#flags,
-      nonFinite: options.nonFinite,
-    });
+    const { nonFinite } = options;
+    this.#inputs = keep(
+      new StepInputs({ stream, ring, pool, moves, flags: this.#flags, nonFinite }),
+    );
   }
 
   append(job: AppendJob): void {
     const layer = this.#layer(job.layer);
-    this.#runtime.context.run(() => this.#append(layer, job));
+    this.#run(job.step, () => this.#append(layer, job));
+  }
+
+  /** Within the captured step that runs now, where there is one. */
+  #run<T>(step: number | null, work: () => T): T {
+    const { context, session } = this.#runtime;
+    return context.run(() => (session === undefined ? work() : session.within(this, step, work)));
   }
 
   #append(layer: Layer, job: AppendJob): void {
@@ -146,16 +147,34 @@ export class CudaStore implements BlockStore {
 
   attend(job: AttendJob): AttentionResult {
     const layer = this.#layer(job.layer);
-    return this.#runtime.context.run(() => {
+    return this.#run(job.step, () => {
       const { queryHeads, valueHeadDim } = layer.plan.geometry;
       const [rows = 0] = job.query.shape;
       const output = this.#results.target(job.into?.output, [rows, queryHeads, valueHeadDim]);
-      const sums = job.logSumExp
-        ? this.#results.target(job.into?.logSumExp, [rows, queryHeads])
-        : undefined;
-      const { session } = this.#runtime;
-      if (session !== undefined) checkCaptured(job, output, sums);
-      const query = this.#inputs.queries(job.query, session);
+      let sums: Target | undefined;
+      try {
+        if (job.logSumExp) sums = this.#results.target(job.into?.logSumExp, [rows, queryHeads]);
+        this.#attend(layer, job, rows, output, sums);
+      } catch (error) {
+        this.#results.release(output);
+        this.#results.release(sums);
+        throw error;
+      }
+      return this.#results.result(output, sums);
+    });
+  }
+
+  #attend(
+    layer: Layer,
+    job: AttendJob,
+    rows: number,
+    output: Target,
+    sums: Target | undefined,
+  ): void {
+    const { session } = this.#runtime;
+    if (session !== undefined) checkCaptured(job, output, sums);
+    const query = this.#inputs.queries(job.query, session);
+    try {
       const input = job.input && this.#inputs.get(job.step, job.layer);
       session?.job(
         `attend of ${layer.plan.layer} in ${query.type}`,
@@ -170,14 +189,20 @@ export class CudaStore implements BlockStore {
         logSumExp: sums?.range,
         input,
       });
+    } finally {
       query.done();
-      return this.#results.result(output, sums);
-    });
+    }
   }
 
   async settle(step: number): Promise<void> {
     this.#check();
-    await this.#flags.check(step);
+    try {
+      await this.#flags.check(step);
+    } catch (error) {
+      // Disposed while the card worked: there is nothing to say of the step.
+      this.#check();
+      throw error;
+    }
     this.#release(step);
   }
 

@@ -12,6 +12,7 @@ import {
 import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { choosePackInstance } from '../choose-instance.js';
+import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAttention } from '../general/general-attention.js';
 import { GeneralPages } from '../general/general-pages.js';
@@ -54,9 +55,7 @@ export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptio
     instances[layer] === undefined ? (tensor.layout?.pageBytes ?? 0) : fragmentPageBytes(tensor);
   const memory = StoreMemory.allocate(runtime.stream, plan, pages, packedBytes);
   const made: { dispose(): void }[] = [memory];
-  const dispose = () => {
-    for (const resource of made.toReversed()) resource.dispose();
-  };
+  const dispose = () => disposeAll(made.toReversed());
   try {
     const layers = plan.layers.map((layer, i) => {
       const own = memory.layers[i] as LayerMemory;

@@ -77,7 +77,7 @@ export class Moves {
     targetType: TensorType,
     flag: bigint,
   ): void {
-    const place = placeOf(tensor);
+    const place = placeOf(tensor, stream.context);
     const elements = elementsIn(tensor.shape);
     if (elements === 0) return;
     const [, heads = 1, headDim = 1] = tensor.shape;

@@ -21,11 +21,13 @@ export async function readRanges(
     stream.context,
     Math.max(largest, Math.min(total, ROUND_BYTES)),
   );
+  let isOnItsWay = false;
   try {
     let done = 0;
     for (let first = 0; first < ranges.length; ) {
       let used = 0;
       let next = first;
+      isOnItsWay = true;
       for (; next < ranges.length; next++) {
         const range = ranges[next] as DeviceRange;
         if (used + range.bytes > pinned.bytes) break;
@@ -33,18 +35,25 @@ export async function readRanges(
         used += range.bytes;
       }
       await stream.finished();
+      isOnItsWay = false;
       result.set(pinned.read(0, used), done);
       done += used;
       first = next;
     }
   } finally {
-    if (stream.context.lost === undefined && !stream.context.disposed) await settled(stream);
-    pinned.dispose();
+    if (!isOnItsWay || (await isSettled(stream))) pinned.dispose();
   }
   return result;
 }
 
-/** Copies that an error left on their way must not write to memory that is freed. */
-async function settled(stream: Stream): Promise<void> {
-  if (!stream.isIdle()) await stream.finished();
+/** Whether copies that an error left on their way have ended: until then their memory is not freed, or with the context. */
+async function isSettled(stream: Stream): Promise<boolean> {
+  const { context } = stream;
+  if (context.lost !== undefined || context.disposed) return true;
+  try {
+    await stream.finished();
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -43,4 +43,9 @@ export class SharedTables {
     for (const memory of this.#used.get(step) ?? []) this.#pool.give(memory);
     this.#used.delete(step);
   }
+
+  /** Steps that are open are over. */
+  dispose(): void {
+    for (const step of [...this.#used.keys()]) this.release(step);
+  }
 }

@@ -4,6 +4,7 @@
 import { LowbitKvError } from '@lowbit-kv/core';
 import type { Context } from '../driver/context.js';
 import { DeviceMemory } from '../driver/device-memory.js';
+import { disposeAll } from '../driver/dispose-all.js';
 import { PinnedMemory } from '../driver/pinned-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { StepSession } from './step-session.js';
@@ -14,10 +15,20 @@ const NONE = 0xffffffff;
 /** What a failed job says of the number that it left. */
 export type Failure = (number: number) => LowbitKvError;
 
+/** A job whose kernels are captured. */
+export interface CapturedFlag {
+  readonly session: StepSession;
+  readonly name: string;
+  /** Numbers from here on are of no row of this run. */
+  readonly end: number;
+}
+
 interface FlaggedJob {
   readonly flag: number;
   readonly failure: Failure;
-  readonly isCaptured: boolean;
+  readonly end: number;
+  /** Belongs to a captured step, and stays with it. */
+  isCaptured: boolean;
 }
 
 export class StepFlags {
@@ -26,6 +37,8 @@ export class StepFlags {
   readonly #copy: PinnedMemory;
   readonly #free: number[] = [];
   readonly #used = new Map<number, FlaggedJob[]>();
+  /** Not in use, and not NONE: cleared before any is used, behind the work that still writes to them. */
+  readonly #stale = new Set<number>();
   /** Words of captured steps, which stay theirs. */
   readonly #captured = new WeakMap<StepSession, Map<string, number>>();
 
@@ -33,38 +46,74 @@ export class StepFlags {
   constructor(context: Context, stream: Stream) {
     this.#stream = stream;
     this.#memory = DeviceMemory.allocate(context, 4 * FLAGS);
-    this.#copy = PinnedMemory.allocate(context, 4 * FLAGS);
-    this.#memory.all.fillWords(stream, NONE);
+    let copy: PinnedMemory | undefined;
+    try {
+      copy = PinnedMemory.allocate(context, 4 * FLAGS);
+      this.#memory.all.fillWords(stream, NONE);
+      this.#copy = copy;
+    } catch (error) {
+      copy?.dispose();
+      this.#memory.dispose();
+      throw error;
+    }
     for (let flag = FLAGS - 1; flag >= 0; flag--) this.#free.push(flag);
   }
 
   /**
    * Address of the word of a job of a step; in every run of a captured step the same for a name. Throws STEP_STATE when there
-   * are none left.
+   * are none left, and for a run of a captured step while the step of the run before is open.
    */
-  register(
-    step: number,
-    failure: Failure,
-    captured?: { readonly session: StepSession; readonly name: string },
-  ): bigint {
-    const known = captured && this.#known(captured.session);
-    const flag = (captured && known?.get(captured.name)) ?? this.#take();
-    if (captured !== undefined) known?.set(captured.name, flag);
+  register(step: number, failure: Failure, captured?: CapturedFlag): bigint {
+    this.#clearStale();
+    const flag = captured === undefined ? this.#take() : this.#flagOf(captured);
     const jobs = this.#used.get(step) ?? [];
     this.#used.set(step, jobs);
-    jobs.push({ flag, failure, isCaptured: captured !== undefined });
+    const end = captured?.end ?? NONE;
+    jobs.push({ flag, failure, end, isCaptured: captured !== undefined });
     return this.#memory.pointer + BigInt(4 * flag);
   }
 
-  #known(session: StepSession): Map<string, number> {
+  #flagOf({ session, name }: CapturedFlag): number {
+    const known = this.#flagsOf(session);
+    const flag = known.get(name) ?? this.#take();
+    known.set(name, flag);
+    if (this.#isUsed(flag)) {
+      throw new LowbitKvError('STEP_STATE', {
+        message: 'the step of the run before is still open',
+        value: name,
+        valid: 'one open step of a captured step',
+        next: 'Commit or abandon it first: both would be told of faults of either.',
+      });
+    }
+    return flag;
+  }
+
+  #flagsOf(session: StepSession): Map<string, number> {
     let known = this.#captured.get(session);
     if (known === undefined) {
       const flags = new Map<string, number>();
       known = flags;
       this.#captured.set(session, flags);
-      session.own({ dispose: () => this.#free.push(...flags.values()) });
+      session.own({ dispose: () => this.#giveUp([...flags.values()]) });
     }
     return known;
+  }
+
+  /** The captured step is gone; its words that an open step waits for are freed with that. */
+  #giveUp(flags: readonly number[]): void {
+    const waiting = new Set<number>();
+    for (const job of [...this.#used.values()].flat()) {
+      if (!flags.includes(job.flag)) continue;
+      job.isCaptured = false;
+      waiting.add(job.flag);
+    }
+    this.#free.push(...flags.filter((flag) => !waiting.has(flag)));
+  }
+
+  #isUsed(flag: number): boolean {
+    for (const jobs of this.#used.values())
+      if (jobs.some((job) => job.isCaptured && job.flag === flag)) return true;
+    return false;
   }
 
   #take(): number {
@@ -80,6 +129,13 @@ export class StepFlags {
     return flag;
   }
 
+  #clearStale(): void {
+    for (const flag of this.#stale) {
+      this.#memory.range(4 * flag, 4).fillWords(this.#stream, NONE);
+      this.#stale.delete(flag);
+    }
+  }
+
   /** Waits for the work of the step; throws its first fault. Without one, its words are free again. */
   async check(step: number): Promise<void> {
     const jobs = this.#used.get(step);
@@ -87,27 +143,28 @@ export class StepFlags {
     this.#memory.all.downloadTo(this.#stream, this.#copy);
     await this.#stream.finished();
     const words = new Uint32Array(this.#copy.read().buffer);
-    for (const { flag, failure } of jobs) {
+    for (const { flag, failure, end } of jobs) {
       const number = words[flag] as number;
-      if (number !== NONE) throw failure(number);
+      if (number < end) throw failure(number);
     }
     this.#used.delete(step);
-    for (const { flag, isCaptured } of jobs) if (!isCaptured) this.#free.push(flag);
+    for (const { flag, isCaptured } of jobs) {
+      if (words[flag] !== NONE) this.#stale.add(flag);
+      if (!isCaptured) this.#free.push(flag);
+    }
   }
 
-  /** The step failed or was abandoned: its words are cleared behind the work that still writes to them. */
+  /** The step failed or was abandoned: its words are cleared before they are used again. */
   release(step: number): void {
-    const jobs = this.#used.get(step);
-    if (jobs === undefined) return;
+    const jobs = this.#used.get(step) ?? [];
     this.#used.delete(step);
     for (const { flag, isCaptured } of jobs) {
-      this.#memory.range(4 * flag, 4).fillWords(this.#stream, NONE);
+      this.#stale.add(flag);
       if (!isCaptured) this.#free.push(flag);
     }
   }
 
   dispose(): void {
-    this.#memory.dispose();
-    this.#copy.dispose();
+    disposeAll([this.#memory, this.#copy]);
   }
 }

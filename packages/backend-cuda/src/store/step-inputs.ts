@@ -9,14 +9,14 @@ import {
   type Tensor,
   type TensorType,
 } from '@lowbit-kv/core';
-import { bytesOf, elementsIn, placeOf } from '../cuda-tensor.js';
+import { bytesOf, cudaTensor, elementsIn, placeOf, type TensorPlace } from '../cuda-tensor.js';
 import type { DeviceMemory, DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { UploadRing } from '../driver/upload-ring.js';
 import type { BufferPool } from './buffer-pool.js';
 import type { Moves } from './moves.js';
-import type { StepFlags } from './step-flags.js';
-import { notCapturable, type StepSession } from './step-session.js';
+import type { Failure, StepFlags } from './step-flags.js';
+import { noRoom, notCapturable, type StepSession } from './step-session.js';
 
 /** Kernels read 16 bytes at a time. */
 const ALIGNMENT = 16n;
@@ -71,15 +71,21 @@ export class StepInputs {
   queries(query: Tensor, session: StepSession | undefined): QueryInput {
     const { stream, ring, pool, moves } = this.#options;
     if (!isHostTensor(query)) {
-      const { range, type, dense } = placeOf(query);
+      const { range, type, dense } = placeOf(query, stream.context);
       if (dense && range.pointer % ALIGNMENT === 0n) return { range, type, done: () => undefined };
     }
     if (session !== undefined) throw moved('queries', 'dense queries');
     const type = isHostTensor(query) ? query.type : 'f32';
     const memory = pool.take(Math.max(4, elementsIn(query.shape) * bytesOf(type)));
-    if (isHostTensor(query)) ring.upload(stream, memory.all, hostBytes(query));
-    else moves.import(stream, query, memory.pointer, 'f32', 0n);
-    return { range: memory.all, type, done: () => pool.give(memory) };
+    const done = () => pool.give(memory);
+    try {
+      if (isHostTensor(query)) ring.upload(stream, memory.all, hostBytes(query));
+      else moves.import(stream, query, memory.pointer, 'f32', 0n);
+    } catch (error) {
+      done();
+      throw error;
+    }
+    return { range: memory.all, type, done };
   }
 
   /** The step is over. */
@@ -87,6 +93,11 @@ export class StepInputs {
     for (const memory of this.#used.get(step) ?? []) this.#options.pool.give(memory);
     this.#used.delete(step);
     this.#inputs.delete(step);
+  }
+
+  /** Steps that are open are over. */
+  dispose(): void {
+    for (const step of [...this.#used.keys()]) this.release(step);
   }
 
   #take(
@@ -105,22 +116,49 @@ export class StepInputs {
       return all;
     }
     if (nonFinite === 'error' && elements > MOST_ELEMENTS) throw tooLarge(elements);
-    const { range, type, dense } = placeOf(tensor);
+    const place = placeOf(tensor, stream.context);
+    const { range, type, dense } = place;
     const isReady = dense && type === 'f16' && range.pointer % ALIGNMENT === 0n;
     if (session !== undefined && !isReady) throw moved(`${name}s`, 'dense f16');
+    const failure = (element: number) => notFinite(job, layer, name, element);
+    if (session !== undefined) {
+      if (nonFinite === 'error')
+        this.#checkCaptured(place, `${name} of ${layer}`, job.step, failure, session);
+      return range;
+    }
     const target = isReady ? range : this.#memory(job.step, 2 * elements).all;
-    const flag =
-      nonFinite === 'error' && elements > 0
-        ? flags.register(
-            job.step,
-            (element) => notFinite(job, layer, name, element),
-            session && { session, name: `${name} of ${layer}` },
-          )
-        : 0n;
-    const launches = session === undefined ? stream : session.launches;
-    if (launches !== undefined && (!isReady || flag !== 0n))
-      moves.import(launches, tensor, isReady ? 0n : target.pointer, 'f16', flag);
+    const flag = nonFinite === 'error' && elements > 0 ? flags.register(job.step, failure) : 0n;
+    if (!isReady || flag !== 0n)
+      moves.import(stream, tensor, isReady ? 0n : target.pointer, 'f16', flag);
     return target;
+  }
+
+  /**
+   * Kernels of a captured step look at as many rows as one of its runs can have, whatever is there: numbers behind the rows of
+   * a run say nothing.
+   */
+  #checkCaptured(
+    { range, shape }: TensorPlace,
+    name: string,
+    step: number,
+    failure: Failure,
+    session: StepSession,
+  ): void {
+    const { flags, moves } = this.#options;
+    const width = elementsIn(shape.slice(1));
+    const end = elementsIn(shape);
+    const rows = session.limit(name, () =>
+      Math.min(
+        session.options.rows,
+        Math.floor(range.bytes / (2 * width)),
+        Math.floor(MOST_ELEMENTS / width),
+      ),
+    );
+    if (end > rows * width) throw noRoom(`${shape[0]} rows of ${name}`, `at most ${rows}`);
+    const flag = flags.register(step, failure, { session, name, end });
+    if (session.launches === undefined) return;
+    const all = cudaTensor(range, { type: 'f16', shape: [rows, ...shape.slice(1)] });
+    moves.import(session.launches, all, 0n, 'f16', flag);
   }
 
   #memory(step: number, bytes: number): DeviceMemory {

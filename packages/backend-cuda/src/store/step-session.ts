@@ -5,6 +5,7 @@
  */
 import { LowbitKvError } from '@lowbit-kv/core';
 import { DeviceMemory } from '../driver/device-memory.js';
+import { disposeAll } from '../driver/dispose-all.js';
 import type { Stream } from '../driver/stream.js';
 import type { UploadRing } from '../driver/upload-ring.js';
 
@@ -31,6 +32,12 @@ export class StepSession {
   readonly #owned: { dispose(): void }[] = [];
   /** What the recorded step asked for, in order. */
   #jobs: string[] = [];
+  /** Of the store that the recorded step was of: kernels name its pages. */
+  #store: object | undefined;
+  #step: number | null = null;
+  /** Elements that kernels look at, by the tensor. */
+  readonly #limits = new Map<string, number>();
+  #failure: { readonly error: unknown } | undefined;
   #next = 0;
   #replays = false;
 
@@ -50,11 +57,33 @@ export class StepSession {
     this.#replays = replays;
     this.#next = 0;
     this.#filled.clear();
-    if (!replays) this.#jobs = [];
+    this.#step = null;
+    this.#failure = undefined;
+    if (replays) return;
+    this.#jobs = [];
+    this.#store = undefined;
+    this.#limits.clear();
   }
 
-  /** Throws STEP_STATE unless all jobs of the recorded step have come. */
+  /** A call of a store in this step. Throws STEP_STATE for other stores and other steps than before, and what `work` throws. */
+  within<T>(store: object, step: number | null, work: () => T): T {
+    try {
+      this.#store ??= store;
+      this.#step ??= step;
+      if (store !== this.#store)
+        throw notCapturable('a step of another cache', 'Capture a step for every cache.');
+      if (step !== null && step !== this.#step)
+        throw notCapturable('two steps at once', 'Put all sequences in one step.');
+      return work();
+    } catch (error) {
+      this.#failure ??= { error };
+      throw error;
+    }
+  }
+
+  /** Throws STEP_STATE unless all jobs of the recorded step have come, and what a job threw, whoever caught it. */
   end(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#next < this.#jobs.length) throw differs('fewer jobs', this.#jobs[this.#next]);
   }
 
@@ -80,12 +109,7 @@ export class StepSession {
     if (this.#filled.get(name) !== source) {
       const words = make();
       if (words.length > table.words.length) {
-        throw new LowbitKvError('STEP_STATE', {
-          message: 'the step has more work than the captured one has room for',
-          value: `${words.length} words of ${name}`,
-          valid: `at most ${table.words.length}`,
-          next: 'Run this step outside of the graph, or capture one with more rows.',
-        });
+        throw noRoom(`${words.length} words of ${name}`, `at most ${table.words.length}`);
       }
       table.words.fill(0);
       table.words.set(words);
@@ -93,6 +117,13 @@ export class StepSession {
       this.#filled.set(name, source);
     }
     return table.memory.pointer;
+  }
+
+  /** What `make` gave for a name when the step was recorded. */
+  limit(name: string, make: () => number): number {
+    const limit = this.#limits.get(name) ?? make();
+    this.#limits.set(name, limit);
+    return limit;
   }
 
   /** Freed with the session. */
@@ -103,8 +134,18 @@ export class StepSession {
 
   /** Graphs that read the tables must have run. */
   dispose(): void {
-    for (const resource of this.#owned.splice(0).reverse()) resource.dispose();
+    disposeAll(this.#owned.splice(0).reverse());
   }
+}
+
+/** For steps that are larger than what was captured. */
+export function noRoom(value: string, valid: string): LowbitKvError {
+  return new LowbitKvError('STEP_STATE', {
+    message: 'the step has more work than the captured one has room for',
+    value,
+    valid,
+    next: 'Run this step outside of the graph, or capture one with more rows.',
+  });
 }
 
 /** For work that no graph holds. */

@@ -2,7 +2,7 @@
  * The backend over the fake driver: packing and moving run the kernels' own text on the host, attention computes in float64.
  */
 import koffi from 'koffi';
-import { type CudaBackend, cudaBackend } from '../../src/cuda-backend.js';
+import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../src/cuda-backend.js';
 import type { ImageManifest } from '../../src/images.js';
 import { INSTANCES } from '../../src/instances.js';
 import { fakeAttention } from './attend/fake-attention.js';
@@ -37,13 +37,16 @@ export interface FakeBackend {
   readonly backend: CudaBackend;
 }
 
-/** `host`: packing, moving and general kernels. */
-export function fakeBackend(host: readonly FakeKernel[]): FakeBackend {
+/** `host`: packing, moving and general kernels. `optionsFor`: further options, when the fake is there. */
+export function fakeBackend(
+  host: readonly FakeKernel[],
+  optionsFor: (fake: FakeCuda) => CudaBackendOptions = () => ({}),
+): FakeBackend {
   const fake = new FakeCuda({
     devices: [{ memoryBytes: 2 ** 34 }],
     kernels: [...host, ...ATTENTION],
     addressOf: (buffer) => BigInt(koffi.address(buffer)),
   });
   const kernels = { images: () => [IMAGE], bytes: () => FAKE_FATBIN };
-  return { fake, backend: cudaBackend({ driver: fake.driver, kernels }) };
+  return { fake, backend: cudaBackend({ driver: fake.driver, kernels, ...optionsFor(fake) }) };
 }

@@ -5,7 +5,7 @@
 import koffi from 'koffi';
 import { packPlanText } from '../../../scripts/kernel-sources.js';
 import type { ParameterType } from '../../../src/driver/parameter-block.js';
-import { PACK_INSTANCES } from '../../../src/instances.js';
+import { PACK_INSTANCES, type PackInstance } from '../../../src/instances.js';
 import { PACK_JOB } from '../../../src/store/fragment-pages.js';
 import { IMPORT_JOB, WRITE_JOB } from '../../../src/store/moves.js';
 import type { FakeKernel } from '../fake/kernels.js';
@@ -18,18 +18,20 @@ export interface HostKernels {
   remove(): void;
 }
 
-/** Parameters of every kernel. */
-const PARAMETERS: Readonly<Record<string, readonly ParameterType[]>> = {
+/** Parameters of kernels that move. */
+const MOVES: Readonly<Record<string, readonly ParameterType[]>> = {
   import_tensor: [{ bytes: IMPORT_JOB.bytes }],
   write_rows: [{ bytes: WRITE_JOB.bytes }, { bytes: WRITE_JOB.bytes }],
-  ...Object.fromEntries(PACK_INSTANCES.map(({ name }) => [name, [{ bytes: PACK_JOB.bytes }]])),
 };
 
-export function buildHostKernels(): HostKernels {
-  const lines = PACK_INSTANCES.map(
+/** Those that move, and these that pack. */
+export function buildHostKernels(instances: readonly PackInstance[] = PACK_INSTANCES): HostKernels {
+  const packs = instances.map(({ name }) => [name, [{ bytes: PACK_JOB.bytes }]]);
+  const parameters = { ...MOVES, ...Object.fromEntries(packs) };
+  const lines = instances.map(
     (instance) => `PACK_KERNEL(${instance.name}, ${packPlanText(instance)})\n`,
   );
-  const { kernels, library, remove } = compileKernels('kernels.cpp', PARAMETERS, {
+  const { kernels, library, remove } = compileKernels('kernels.cpp', parameters, {
     flags: ['-O2'],
     generated: { 'kernels.inc': lines.join('') },
   });

@@ -1,0 +1,33 @@
+/**
+ * Kernels that do nothing, for tests of what happens around them.
+ */
+import { DECODE_JOB } from '../../src/attend/structs.js';
+import type { ParameterType } from '../../src/driver/parameter-block.js';
+import {
+  GENERAL_ATTEND_KERNEL,
+  GENERAL_ATTENTION,
+  GENERAL_JOB,
+  GENERAL_PACK_KERNELS,
+} from '../../src/general/structs.js';
+import { INSTANCES, PACK_INSTANCES } from '../../src/instances.js';
+import { PACK_JOB } from '../../src/store/fragment-pages.js';
+import { IMPORT_JOB, WRITE_JOB } from '../../src/store/moves.js';
+import type { FakeKernel } from './fake/kernels.js';
+
+function stub(name: string, ...sizes: readonly number[]): FakeKernel {
+  const parameters = sizes.map((bytes): ParameterType => ({ bytes }));
+  return { name, parameters, run: () => undefined };
+}
+
+/** Those that pack. */
+export const PACK_STUBS = PACK_INSTANCES.map(({ name }) => stub(name, PACK_JOB.bytes));
+
+/** All kernels. */
+export const STUBS: readonly FakeKernel[] = [
+  ...PACK_STUBS,
+  ...INSTANCES.map(({ name }) => stub(name, DECODE_JOB.bytes)),
+  stub('import_tensor', IMPORT_JOB.bytes),
+  stub('write_rows', WRITE_JOB.bytes, WRITE_JOB.bytes),
+  ...GENERAL_PACK_KERNELS.map((name) => stub(name, GENERAL_JOB.bytes)),
+  stub(GENERAL_ATTEND_KERNEL, DECODE_JOB.bytes, GENERAL_ATTENTION.bytes),
+];
