@@ -11,11 +11,14 @@ import {
 import { asymmetric, createDraws, inlineScheme } from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CapturedStep, cudaTensor, DeviceMemory } from '../src/index.js';
+import { PACK_INSTANCES } from '../src/instances.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { buildHostKernels, type HostKernels } from './support/host/host-kernels.js';
 import { errorOf } from './support/open-fake.js';
 import { compiler } from './support/pack/host-program.js';
 
+/** Of the plan of these tests. */
+const PACKING = ['pack_k4t32z_d128', 'pack_v4c32z_d128'];
 const KV_HEADS = 2;
 const QUERY_HEADS = 4;
 const DIM = 128;
@@ -39,7 +42,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
   let host: HostKernels;
 
   beforeAll(() => {
-    host = buildHostKernels();
+    host = buildHostKernels(PACK_INSTANCES.filter(({ name }) => PACKING.includes(name)));
   }, 120_000);
 
   afterAll(() => host.remove());

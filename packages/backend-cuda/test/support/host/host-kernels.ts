@@ -32,7 +32,7 @@ export function buildHostKernels(instances: readonly PackInstance[] = PACK_INSTA
     (instance) => `PACK_KERNEL(${instance.name}, ${packPlanText(instance)})\n`,
   );
   const { kernels, library, remove } = compileKernels('kernels.cpp', parameters, {
-    flags: ['-O2'],
+    flags: ['-O1'],
     generated: { 'kernels.inc': lines.join('') },
   });
   return {
