@@ -1,9 +1,5 @@
 /**
-<<<<<<< HEAD
  * Structs of kernels/general-*.cuh, as bytes. A test compiles those headers and compares.
-=======
- * Structs of kernels/general-tensor.cuh and kernels/general-tile.cuh, as bytes. A test compiles those headers and compares.
->>>>>>> cuda7
  */
 
 /** Offsets of 4-byte fields that follow one another from `first` on. */
