@@ -5,7 +5,7 @@ import { type Backend, type BackendProbe, LowbitKvError, type Plan } from '@lowb
 import { CapturedStep, type CapturedStepOptions } from './captured-step.js';
 import { probeCuda } from './driver/probe.js';
 import { kernelManifest } from './images.js';
-import { Runtime, type RuntimeOptions } from './runtime.js';
+import { checkContext, Runtime, type RuntimeOptions } from './runtime.js';
 import { CudaStore } from './store/cuda-store.js';
 import { type CudaSupport, supportOf } from './support.js';
 
@@ -14,7 +14,7 @@ export type CudaBackendOptions = RuntimeOptions;
 export interface CudaBackend extends Backend {
   /** Names the kernel of each layer of a plan that runs. */
   supports(plan: Plan): CudaSupport;
-  /** The context and the stream that caches work in; opens the card. Throws BACKEND_UNAVAILABLE. */
+  /** The context and the stream that caches work in; opens the card. Throws OPTION_INVALID, BACKEND_UNAVAILABLE. */
   open(): Promise<Runtime>;
   /** A decode step as a graph; see CapturedStep. Opens the card. Throws OPTION_INVALID, BACKEND_UNAVAILABLE. */
   captureStep(options: CapturedStepOptions): Promise<CapturedStep>;
@@ -72,6 +72,9 @@ function disposedMeanwhile(): LowbitKvError {
 
 /** Whether the kernels of this package run here; never throws for what a machine lacks, and takes no memory of the card. */
 export function probe({ kernels, ...options }: CudaBackendOptions = {}): Promise<BackendProbe> {
-  const images = kernels?.images ?? (() => kernelManifest().images);
+  const images = () => {
+    checkContext(options);
+    return kernels?.images() ?? kernelManifest().images;
+  };
   return probeCuda({ images, ...options });
 }

@@ -41,6 +41,26 @@ const PACKAGE_KERNELS: KernelSource = {
   bytes: (image, part) => partBytes(image.parts[part]),
 };
 
+/** Throws OPTION_INVALID. */
+export function checkContext({ device, context = 'primary' }: RuntimeOptions): void {
+  if (context !== 'primary' && context !== 'current') {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: 'no such context',
+      value: context,
+      valid: ['primary', 'current'],
+      next: 'Leave `context` out for the context that most libraries use.',
+    });
+  }
+  if (context === 'current' && device !== undefined) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: 'the current context has a device of its own, and another is named',
+      value: device,
+      valid: "no `device` beside `context: 'current'`",
+      next: 'Leave `device` out, or leave `context` out for the primary context of the device.',
+    });
+  }
+}
+
 export class Runtime {
   readonly context: Context;
   readonly stream: Stream;
@@ -69,17 +89,10 @@ export class Runtime {
     this.#kernels = kernels;
   }
 
-  /** Throws BACKEND_UNAVAILABLE: no driver, no card, no kernels for it. */
+  /** Throws OPTION_INVALID, and BACKEND_UNAVAILABLE: no driver, no card, no kernels for it. */
   static async open(options: RuntimeOptions = {}): Promise<Runtime> {
+    checkContext(options);
     const { device = 0, context: which = 'primary', kernels = PACKAGE_KERNELS } = options;
-    if (which !== 'primary' && which !== 'current') {
-      throw new LowbitKvError('OPTION_INVALID', {
-        message: 'no such context',
-        value: which,
-        valid: ['primary', 'current'],
-        next: 'Leave `context` out for the context that most libraries use.',
-      });
-    }
     const cuda = await openCuda(options);
     const images = kernels.images();
     const context =

@@ -7,7 +7,7 @@ import { libraryNames, openLibrary } from '../src/driver/library.js';
 import { probeCuda } from '../src/driver/probe.js';
 import { cudaVersionText, driverAdvice } from '../src/driver/version.js';
 import { kernelManifest, partBytes } from '../src/images.js';
-import { probe } from '../src/index.js';
+import { cudaBackend, probe } from '../src/index.js';
 import { FakeCuda, type FakeOptions } from './support/fake/fake-driver.js';
 import { errorOf } from './support/open-fake.js';
 
@@ -157,6 +157,33 @@ test('images that cannot be read are a reason, not an exception', async () => {
     ok: false,
     reason: expect.stringContaining('file:///nowhere/images/manifest.json'),
     next: expect.stringContaining('Install the package again'),
+  });
+});
+
+test('the current context takes no device: it has one', async () => {
+  const { driver } = new FakeCuda({ devices: [{}, {}] });
+  for (const device of [0, 1]) {
+    const options = { driver, context: 'current', device } as const;
+    expect(await errorOf(() => cudaBackend(options).open())).toMatchObject({
+      code: 'OPTION_INVALID',
+      summary: 'the current context has a device of its own, and another is named',
+      value: device,
+      valid: "no `device` beside `context: 'current'`",
+      next: expect.stringContaining('Leave `device` out'),
+    });
+    expect(await cudaBackend(options).probe()).toEqual({
+      ok: false,
+      reason: `the current context has a device of its own, and another is named (${device})`,
+      next: expect.stringContaining('Leave `device` out'),
+    });
+  }
+  const device = { driver, device: 1 };
+  expect(await cudaBackend(device).probe()).toMatchObject({ ok: true });
+  const context = { driver, context: 'other' as 'current' };
+  expect(await errorOf(() => cudaBackend(context).open())).toMatchObject({
+    code: 'OPTION_INVALID',
+    value: 'other',
+    valid: ['primary', 'current'],
   });
 });
 

@@ -9,6 +9,7 @@ import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import { PACK_JOB } from '../store/fragment-pages.js';
+import { notMeasured } from '../store/packed-pages.js';
 import type { DeviceTensor } from './device-tensor.js';
 import { type GeneralTiles, generalTiles } from './general-tiles.js';
 import { GENERAL_JOB, type GENERAL_PACK_KERNELS } from './structs.js';
@@ -110,9 +111,12 @@ export class GeneralPack {
     }
   }
 
-  /** Enqueues the statistics pages of one append: the packs of `statisticsPacks` must be in the table. */
+  /**
+   * Enqueues the statistics pages of one append: the packs of `statisticsPacks` must be in the table. Throws PLAN_REFUSED where the
+   * plan takes none.
+   */
   measure(stream: Stream, work: GeneralWork, statistics: TensorWork['statistics']): void {
-    if (this.#statistics === undefined) return;
+    if (this.#statistics === undefined) throw notMeasured(this.#options.memory.plan);
     const { gather, measure } = this.#statistics;
     const counts = statisticsPacks(statistics).map(({ count }) => count);
     for (const chunk of this.#chunks(counts, gather.tiles, true)) {

@@ -17,7 +17,7 @@ import type { Runtime } from '../runtime.js';
 import { AttentionStage } from './attention-stage.js';
 import { createLayers, type Layer, type LayerTensor } from './layers.js';
 import { WRITE_WORDS, type Writes, writeWords } from './moves.js';
-import type { PackContext } from './packed-pages.js';
+import { notMeasured, type PackContext } from './packed-pages.js';
 import { readRanges } from './readback.js';
 import { Results, type Target } from './results.js';
 import { SharedTables } from './shared-tables.js';
@@ -103,7 +103,7 @@ export class CudaStore implements BlockStore {
   }
 
   #measure(
-    { pages }: LayerTensor,
+    { memory, pages }: LayerTensor,
     tensor: 'key' | 'value',
     job: AppendJob,
     input: StepInput,
@@ -112,7 +112,8 @@ export class CudaStore implements BlockStore {
     if (statistics.length === 0) return;
     if (this.#runtime.session !== undefined)
       throw notCapturable('statistics of a sequence', 'Run this step outside of the graph.');
-    pages?.measure?.(this.#packContext(job, input[tensor]), statistics);
+    if (pages === undefined) throw notMeasured(memory.plan);
+    pages.measure(this.#packContext(job, input[tensor]), statistics);
   }
 
   #write(layer: Layer, job: AppendJob, input: StepInput): void {

@@ -12,7 +12,7 @@ import { packTile } from '../pages/pack-tile.js';
 import { type PageMover, pageMover, pagesOfBlock } from '../pages/page-layout.js';
 import type { Runtime } from '../runtime.js';
 import { PACK_WORDS, packWords, SPAN_WORDS } from './pack-words.js';
-import type { PackContext, PackedPages } from './packed-pages.js';
+import { notMeasured, type PackContext, type PackedPages } from './packed-pages.js';
 
 /** PackJob of kernels/pack-commands.cuh. */
 export const PACK_JOB = {
@@ -70,7 +70,8 @@ export class FragmentPages implements PackedPages {
   }
 
   measure(context: PackContext, statistics: TensorWork['statistics']): void {
-    this.#statistics?.measure?.(context, statistics);
+    if (this.#statistics === undefined) throw notMeasured(this.#plan);
+    this.#statistics.measure(context, statistics);
   }
 
   pack({ launches, session, tables, step, input }: PackContext, packs: readonly PackWork[]): void {

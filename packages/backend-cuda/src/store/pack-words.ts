@@ -3,6 +3,7 @@
  */
 import { type PackWork, type Span, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
 import type { TensorMemory } from '../memory/tensor-memory.js';
+import { noRoom } from './step-session.js';
 
 export const PACK_WORDS = 8;
 export const SPAN_WORDS = 6;
@@ -11,7 +12,7 @@ const INPUT_ROWS = 1;
 
 /**
  * Pages and rows by where they are from what the job names. `capacity`: packs of the launch; those that there are not are of no
- * tokens. `pageBytes`: from one page that packs name to the next.
+ * tokens. `pageBytes`: from one page that packs name to the next. Throws STEP_STATE for more packs than that.
  */
 export function packWords(
   memory: TensorMemory,
@@ -19,6 +20,7 @@ export function packWords(
   capacity = packs.length,
   pageBytes = memory.sizeOf('packed'),
 ): Uint32Array {
+  if (packs.length > capacity) throw noRoom(`${packs.length} packs`, `at most ${capacity}`);
   const { heads, headDim } = memory.plan;
   const spanCount = packs.reduce((sum, { sources }) => sum + sources.length, 0);
   const words = new Uint32Array(capacity * PACK_WORDS + spanCount * SPAN_WORDS);
