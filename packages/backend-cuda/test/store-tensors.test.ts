@@ -168,8 +168,9 @@ describe.skipIf(compiler === undefined)('a store', () => {
         expect({ [layout.name]: error }).toMatchObject({
           [layout.name]: {
             code: 'NON_FINITE',
+            value: `element ${element}`,
             where: {
-              tensor: 'value',
+              ...{ tensor: 'value', layer: 0, sequence: 0 },
               head: 1,
               channel: 2,
               token: 6 + Math.floor(element / (HEADS * DIM)),

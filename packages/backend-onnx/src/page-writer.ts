@@ -1,7 +1,7 @@
 /**
  * Puts what an encode graph returns into the slots of a canonical page.
  */
-import { LowbitKvError, OUTLIER_CHUNK, PARAMETER_BYTES } from '@lowbit-kv/core';
+import { outlierCapacityError, PARAMETER_BYTES } from '@lowbit-kv/core';
 import type { GraphResult } from './graph-session.js';
 import { hasBands, type PackedPlan } from './packed-plan.js';
 
@@ -109,7 +109,7 @@ function writeOutliers(
     for (let token = 0; token < count; token++) {
       const from = (head * count + token) * chunks;
       const found = counts.subarray(from, from + chunks).reduce((sum, n) => sum + n, 0);
-      if (end + found > entries.capacity) refuseOutliers(plan, head, entries.capacity);
+      if (end + found > entries.capacity) throw outlierCapacityError(plan, head);
       for (let chunk = 0; chunk < chunks; chunk++) {
         const here = counts[from + chunk] as number;
         page.set(list.subarray(read, read + here), base + entries.offset + end);
@@ -130,16 +130,4 @@ function readNumber(bytes: Uint8Array, offset: number, size: number): number {
 
 function writeNumber(bytes: Uint8Array, offset: number, size: number, value: number): void {
   for (let i = 0; i < size; i++) bytes[offset + i] = Math.floor(value / 256 ** i) & 255;
-}
-
-function refuseOutliers(plan: PackedPlan, head: number, capacity: number): never {
-  const { scheme, tensor, layout } = plan;
-  const reserve = scheme.outliers?.kind === 'bands' ? scheme.outliers.storage.reserve : 0;
-  throw new LowbitKvError('OUTLIER_CAPACITY', {
-    message: 'a block has more outliers than there is room for',
-    value: `more than ${capacity}`,
-    valid: `at most ${capacity} in ${layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
-    next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
-    where: { tensor, head: plan.headNumbers?.[head] ?? head },
-  });
 }

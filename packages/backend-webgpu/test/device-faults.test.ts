@@ -56,6 +56,28 @@ describe('what cannot be used is refused', () => {
     expect(make).toThrow(/TENSOR_INVALID/);
   });
 
+  it('a tensor that was described as another', async () => {
+    const cache = await open();
+    const sequence = cache.createSequence();
+    const buffer = bufferOf(device, randomHalves(2 * HEADS * DIM, 7));
+    const one = gpuTensor(buffer, { type: 'f16', shape: shape(1) });
+    for (const renamed of [
+      { ...one, shape: shape(2) },
+      { ...gpuTensor(buffer, { type: 'f16', shape: shape(2) }), type: 'bf16' },
+    ] as const) {
+      const step = cache.step([{ sequence, tokens: 2 }]);
+      expect(() => step.append(0, renamed, renamed)).toThrow(
+        expect.objectContaining({
+          code: 'TENSOR_INVALID',
+          summary: 'not what its memory was described as',
+          next: expect.stringContaining('gpuTensor(buffer, '),
+        }),
+      );
+      step.abandon();
+    }
+    cache.dispose();
+  });
+
   it('a buffer destroyed before its work is submitted', async () => {
     const cache = await open('mask');
     const sequence = cache.createSequence();
@@ -136,6 +158,10 @@ it('a value that is not finite faults at commit, and nothing is stored', async (
   step.append(0, tensor(good), tensor(bufferOf(device, data)));
   await expect(step.commit()).rejects.toMatchObject({
     code: 'NON_FINITE',
+    summary: 'a value is not finite in f16',
+    value: `element ${(3 * HEADS + 1) * DIM + 7}`,
+    valid: 'finite numbers up to 65504 in magnitude',
+    next: expect.stringContaining("nonFinite: 'mask'"),
     where: { tensor: 'value', layer: 0, sequence: 0, head: 1, token: 3, channel: 7 },
   });
   expect(sequence.length).toBe(0);

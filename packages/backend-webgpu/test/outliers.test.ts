@@ -106,17 +106,25 @@ describe('room for outliers', () => {
     const quiet = { key: normal(plan, 'key', 24, 5), value: normal(plan, 'value', 24, 6) };
     const layers = [{ ...quiet, [tensor]: f16Tensor(data, [24, 2, 64]) }];
     const before = pair.subject.length;
+    const errors = [];
     for (const side of ['reference', 'subject'] as const) {
       const error = await twin[side].append([{ sequence: pair[side], tokens: 24 }], layers).then(
         () => null,
         (caught: unknown) => caught,
       );
-      expect(LowbitKvError.is(error, 'OUTLIER_CAPACITY') && error.where).toMatchObject({
-        tensor,
-        head,
-      });
+      expect(error).toBeInstanceOf(LowbitKvError);
+      errors.push(error as LowbitKvError);
       expect(pair[side].length).toBe(before);
     }
+    const [wanted, actual] = errors.map(({ code, summary, value, valid, next }) => {
+      return { code, summary, value, valid, next };
+    });
+    expect(wanted?.code).toBe('OUTLIER_CAPACITY');
+    expect(actual).toEqual(wanted);
+    expect(errors.map(({ where }) => where)).toEqual([
+      { tensor, head },
+      { tensor, head, layer: 0 },
+    ]);
   }
 
   it('that runs out stores nothing, and the sequence goes on', async () => {

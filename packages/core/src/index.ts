@@ -12,6 +12,7 @@ export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';
 export { createCalibration } from './calibration.js';
 export type { GroupCodec } from './codec.js';
+export { type NonFiniteElement, nonFiniteError, outlierCapacityError } from './data-faults.js';
 export {
   type DataPosition,
   ERROR_CODES,
@@ -95,7 +96,17 @@ export {
 export type * from './simulation.js';
 export { tokensOfForward } from './simulation-input.js';
 export {
+  checkDescribed,
+  elementBytes,
+  refuseTensor,
+  type StridedMemory,
+  type StridedTensor,
+  type StridedTensorOptions,
+  stridedTensor,
+} from './strided.js';
+export {
   type DeviceTensor,
+  elementCount,
   f16Tensor,
   f32Tensor,
   fromBatched,

@@ -1,7 +1,7 @@
 /**
  * Packed pages in canonical order, of any plan but codecs: for a store, through kernels driven by numbers of the plan.
  */
-import { LowbitKvError, type PackWork, type TensorWork } from '@lowbit-kv/core';
+import { outlierCapacityError, type PackWork, type TensorWork } from '@lowbit-kv/core';
 import type { Stream } from '../driver/stream.js';
 import { packWords } from '../store/pack-words.js';
 import type { PackContext, PackedPages } from '../store/packed-pages.js';
@@ -37,8 +37,12 @@ export class GeneralPages implements PackedPages {
   pack(context: PackContext, packs: readonly PackWork[]): void {
     const { flags, step, input } = context;
     const stream = launchesOf(context);
-    const hasBands = this.#options.memory.plan.layout?.sparse != null;
-    const fault = hasBands ? flags.register(step, (head) => this.#outlierCapacity(head)) : 0n;
+    const { memory, layer } = this.#options;
+    const { plan } = memory;
+    const fault =
+      plan.layout?.sparse == null
+        ? 0n
+        : flags.register(step, (head) => outlierCapacityError(plan, head, layer));
     const table = this.#table(context, packs, () => packs);
     this.#general.pack(stream, { table, input: input.pointer }, packs, fault);
   }
@@ -55,19 +59,6 @@ export class GeneralPages implements PackedPages {
     return tables.of(step, work, `general ${this.#sizes}`, () =>
       packWords(this.#options.memory, packs()),
     );
-  }
-
-  #outlierCapacity(head: number): LowbitKvError {
-    const { memory, layer } = this.#options;
-    const { tensor, layout, headNumbers } = memory.plan;
-    const capacity = layout?.sparse?.entries.capacity ?? 0;
-    return new LowbitKvError('OUTLIER_CAPACITY', {
-      message: 'a block has more outliers than there is room for',
-      value: `more than ${capacity}`,
-      valid: `at most ${capacity} in ${layout?.blockTokens} tokens of a head`,
-      next: 'Raise outliers.storage.reserve of the scheme (64 holds everything), or calibrate the thresholds on data like this.',
-      where: { tensor, layer, head: headNumbers?.[head] ?? head },
-    });
   }
 }
 

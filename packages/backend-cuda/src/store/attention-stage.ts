@@ -3,6 +3,7 @@
  */
 import {
   type AttendSequence,
+  elementBytes,
   type LayerGeometry,
   type Plan,
   WINDOW_PAGE_TOKENS,
@@ -12,7 +13,6 @@ import { AttentionScratch } from '../attend/attention-scratch.js';
 import { StepTables } from '../attend/step-tables.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { itemCapacity } from '../attend/work-list.js';
-import { bytesOf } from '../cuda-tensor.js';
 import type { DeviceRange } from '../driver/device-memory.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import type { Runtime } from '../runtime.js';
@@ -189,7 +189,7 @@ function buffersOf(
   return {
     tables,
     scratch,
-    queries: rowsOf(query.range, queryHeads * keyHeadDim * bytesOf(query.type)),
+    queries: rowsOf(query.range, queryHeads * keyHeadDim * elementBytes(query.type)),
     queryType: query.type,
     output: rowsOf(output, 4 * queryHeads * valueHeadDim),
     ...(logSumExp === undefined ? {} : { logSumExp: rowsOf(logSumExp, 4 * queryHeads) }),

@@ -1,9 +1,15 @@
 /**
  * Kernels of kernels/move.cuh: tensors of a caller become dense ones, rows of those go to window pages.
  */
-import { type Tensor, type TensorType, type TensorWork, WINDOW_PAGE_TOKENS } from '@lowbit-kv/core';
+import {
+  elementCount,
+  type Tensor,
+  type TensorType,
+  type TensorWork,
+  WINDOW_PAGE_TOKENS,
+} from '@lowbit-kv/core';
 import { QUERY_TYPES } from '../attend/structs.js';
-import { elementsIn, placeOf } from '../cuda-tensor.js';
+import { placeOf } from '../cuda-tensor.js';
 import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
@@ -78,7 +84,7 @@ export class Moves {
     flag: bigint,
   ): void {
     const place = placeOf(tensor, stream.context);
-    const elements = elementsIn(tensor.shape);
+    const elements = elementCount(tensor.shape);
     if (elements === 0) return;
     const [, heads = 1, headDim = 1] = tensor.shape;
     const { fields } = IMPORT_JOB;

@@ -3,12 +3,13 @@
  */
 import {
   type AttentionResult,
+  elementCount,
   f32Tensor,
   type HostTensor,
   LowbitKvError,
   type Tensor,
 } from '@lowbit-kv/core';
-import { cudaTensor, elementsIn, placeOf } from '../cuda-tensor.js';
+import { cudaTensor, placeOf } from '../cuda-tensor.js';
 import type { DeviceMemory, DeviceRange } from '../driver/device-memory.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import type { Stream } from '../driver/stream.js';
@@ -48,7 +49,7 @@ export class Results {
   target(into: Tensor | undefined, shape: readonly number[]): Target {
     const state = 'held';
     if (into === undefined) {
-      const memory = this.#pool.take(Math.max(4, 4 * elementsIn(shape)));
+      const memory = this.#pool.take(Math.max(4, 4 * elementCount(shape)));
       const target: Target = { shape, range: memory.all, memory, tensor: undefined, state };
       this.#out.add(target);
       return target;
@@ -102,7 +103,7 @@ export class Results {
     const host: HostTensor[] = [];
     for (const { range, shape, state } of held.targets) {
       if (state === 'given') throw gone(shape);
-      const bytes = await readRanges(this.#stream, [range.range(0, 4 * elementsIn(shape))]);
+      const bytes = await readRanges(this.#stream, [range.range(0, 4 * elementCount(shape))]);
       host.push(f32Tensor(new Float32Array(bytes.buffer), shape));
     }
     for (const target of held.targets) this.release(target);

@@ -3,13 +3,16 @@
  */
 import {
   type AppendJob,
+  elementBytes,
+  elementCount,
   type HostTensor,
   isHostTensor,
   LowbitKvError,
+  nonFiniteError,
   type Tensor,
   type TensorType,
 } from '@lowbit-kv/core';
-import { bytesOf, cudaTensor, elementsIn, placeOf, type TensorPlace } from '../cuda-tensor.js';
+import { cudaTensor, placeOf, type TensorPlace } from '../cuda-tensor.js';
 import type { DeviceMemory, DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { UploadRing } from '../driver/upload-ring.js';
@@ -76,7 +79,7 @@ export class StepInputs {
     }
     if (session !== undefined) throw moved('queries', 'dense queries');
     const type = isHostTensor(query) ? query.type : 'f32';
-    const memory = pool.take(Math.max(4, elementsIn(query.shape) * bytesOf(type)));
+    const memory = pool.take(Math.max(4, elementCount(query.shape) * elementBytes(type)));
     const done = () => pool.give(memory);
     try {
       if (isHostTensor(query)) ring.upload(stream, memory.all, hostBytes(query));
@@ -108,7 +111,7 @@ export class StepInputs {
   ): DeviceRange {
     const { stream, ring, moves, flags, nonFinite } = this.#options;
     const tensor = job[name];
-    const elements = elementsIn(tensor.shape);
+    const elements = elementCount(tensor.shape);
     if (isHostTensor(tensor)) {
       if (session !== undefined) throw moved(`${name}s`, 'dense f16');
       const { all } = this.#memory(job.step, 2 * elements);
@@ -120,7 +123,10 @@ export class StepInputs {
     const { range, type, dense } = place;
     const isReady = dense && type === 'f16' && range.pointer % ALIGNMENT === 0n;
     if (session !== undefined && !isReady) throw moved(`${name}s`, 'dense f16');
-    const failure = (element: number) => notFinite(job, layer, name, element);
+    const { rows } = job;
+    const { shape } = tensor;
+    const failure = (element: number) =>
+      nonFiniteError({ tensor: name, layer, rows, shape, element });
     if (session !== undefined) {
       if (nonFinite === 'error')
         this.#checkCaptured(place, `${name} of ${layer}`, job.step, failure, session);
@@ -145,8 +151,8 @@ export class StepInputs {
     session: StepSession,
   ): void {
     const { flags, moves } = this.#options;
-    const width = elementsIn(shape.slice(1));
-    const end = elementsIn(shape);
+    const width = elementCount(shape.slice(1));
+    const end = elementCount(shape);
     const rows = session.limit(name, () =>
       Math.min(
         session.options.rows,
@@ -188,34 +194,5 @@ function tooLarge(elements: number): LowbitKvError {
     value: elements,
     valid: `at most ${MOST_ELEMENTS}`,
     next: 'Append the tokens in several steps.',
-  });
-}
-
-function notFinite(
-  { rows, ...job }: AppendJob,
-  layer: number,
-  tensor: 'key' | 'value',
-  element: number,
-): LowbitKvError {
-  const [, heads = 1, dim = 1] = job[tensor].shape;
-  let row = Math.floor(element / (heads * dim));
-  const run = rows.find(({ count }) => {
-    if (row < count) return true;
-    row -= count;
-    return false;
-  });
-  return new LowbitKvError('NON_FINITE', {
-    message: 'a value is not finite in f16',
-    value: `element ${element}`,
-    valid: 'finite numbers up to 65504 in magnitude',
-    next: "Look for an overflow upstream; nonFinite: 'mask' stores the rest and leaves this value undefined.",
-    where: {
-      tensor,
-      layer,
-      sequence: run?.sequence ?? 0,
-      head: Math.floor(element / dim) % heads,
-      token: (run?.position ?? 0) + row,
-      channel: element % dim,
-    },
   });
 }

@@ -77,7 +77,7 @@ export function headsOfTensor(tensor: Tensor, first: number, heads: number): Ten
   if (!isHostTensor(tensor)) {
     const layout = layoutOf(tensor);
     const offset = layout.offset + first * layout.headStride;
-    return { ...tensor, shape, handle: { ...layout, offset, dense: false } };
+    return { ...tensor, shape, handle: { ...layout, shape, offset, dense: false } };
   }
   const length = rows * heads * dim;
   const data: HostTensor['data'] =

@@ -2,16 +2,20 @@
  * Keys and values of steps until they end (f16, keys then values), and queries of a job.
  */
 import {
+  type AppendJob,
+  elementBytes,
+  elementCount,
   type HostTensor,
   isHostTensor,
   LowbitKvError,
+  nonFiniteError,
   type Tensor,
   type TensorType,
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
 import type { Kernel } from '../device/pipelines.js';
 import { type Bound, LONGEST_X } from '../device/recorder.js';
-import { bytesOf, elementsIn, type GpuLayout, layoutOf } from '../gpu-tensor.js';
+import { type GpuLayout, layoutOf } from '../gpu-tensor.js';
 import { RUN_ELEMENTS } from '../shaders/import-programs.js';
 
 export interface StepInput {
@@ -44,11 +48,7 @@ export interface ImportPlace {
   /** The first head of the tensor, of so many that the caller gave. */
   readonly firstHead: number;
   readonly heads: number;
-  readonly rows: readonly {
-    readonly sequence: number;
-    readonly position: number;
-    readonly count: number;
-  }[];
+  readonly rows: AppendJob['rows'];
 }
 
 interface Flagged extends ImportPlace {
@@ -86,8 +86,8 @@ export class InputPool {
     value: Tensor,
     place: Omit<ImportPlace, 'tensor'>,
   ): StepInput {
-    const valueHalf = align(elementsIn(key.shape), 8);
-    const buffer = this.#context.inputs.take((valueHalf + elementsIn(value.shape)) * 2);
+    const valueHalf = align(elementCount(key.shape), 8);
+    const buffer = this.#context.inputs.take((valueHalf + elementCount(value.shape)) * 2);
     this.#keep(step, buffer);
     this.#put(step, buffer, 0, key, { ...place, tensor: 'key' });
     this.#put(step, buffer, valueHalf, value, { ...place, tensor: 'value' });
@@ -108,7 +108,7 @@ export class InputPool {
     const { inputs, recorder, device } = this.#context;
     if (!isHostTensor(query)) {
       const layout = layoutOf(query);
-      const offset = layout.offset * bytesOf(query.type);
+      const offset = layout.offset * elementBytes(query.type);
       const bindable = offset % device.limits.minStorageBufferOffsetAlignment === 0;
       if (layout.dense && bindable)
         return {
@@ -118,7 +118,7 @@ export class InputPool {
         };
     }
     const type = isHostTensor(query) ? query.type : 'f32';
-    const buffer = inputs.take(elementsIn(query.shape) * bytesOf(type));
+    const buffer = inputs.take(elementCount(query.shape) * elementBytes(type));
     if (isHostTensor(query)) this.#write(buffer, 0, query);
     else this.#take(query, buffer, 0, this.#kernels.float, NO_FLAG);
     return {
@@ -199,7 +199,7 @@ export class InputPool {
     const { recorder, nothing } = this.#context;
     const layout: GpuLayout = layoutOf(tensor);
     const [, heads = 1, dim = 1] = tensor.shape;
-    const elements = elementsIn(tensor.shape);
+    const elements = elementCount(tensor.shape);
     const { float, aligned } = this.#kernels;
     const perLane = kernel === float ? 1 : kernel === aligned ? RUN_ELEMENTS : 2;
     const groups = Math.ceil(elements / (perLane * LANES));
@@ -263,32 +263,12 @@ function isAligned(tensor: Tensor): boolean {
 
 function nonFinite(
   { tensor, layer, firstHead, heads: all, rows, shape }: Flagged,
-  element: number,
+  number: number,
 ): LowbitKvError {
-  const [, heads = 1, dim = 1] = shape;
-  const head = firstHead + (Math.floor(element / dim) % heads);
-  const channel = element % dim;
-  let row = Math.floor(element / (heads * dim));
-  const given = (row * all + head) * dim + channel;
-  const run = rows.find(({ count }) => {
-    if (row < count) return true;
-    row -= count;
-    return false;
-  });
-  return new LowbitKvError('NON_FINITE', {
-    message: 'a value is not finite in f16',
-    value: `element ${given}`,
-    valid: 'finite numbers up to 65504 in magnitude',
-    next: "Look for an overflow upstream; nonFinite: 'mask' stores the rest and leaves this value undefined.",
-    where: {
-      tensor,
-      layer,
-      sequence: run?.sequence ?? 0,
-      head,
-      token: (run?.position ?? 0) + row,
-      channel,
-    },
-  });
+  const [count = 0, heads = 1, dim = 1] = shape;
+  const row = Math.floor(number / (heads * dim));
+  const element = (row * all + firstHead) * dim + (number % (heads * dim));
+  return nonFiniteError({ tensor, layer, rows, shape: [count, all, dim], element });
 }
 
 /** The queue writes multiples of four bytes. */

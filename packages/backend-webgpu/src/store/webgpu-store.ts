@@ -6,9 +6,11 @@ import {
   type AttendJob,
   type AttentionResult,
   type BlockStore,
+  elementCount,
   f32Tensor,
   type HostTensor,
   LowbitKvError,
+  outlierCapacityError,
   type PageRequest,
   type Plan,
   type StoreOptions,
@@ -16,7 +18,7 @@ import {
 } from '@lowbit-kv/core';
 import type { GpuContext } from '../device/context.js';
 import type { Bound, Recording, Submission } from '../device/recorder.js';
-import { elementsIn, gpuTensor, layoutOf } from '../gpu-tensor.js';
+import { gpuTensor, layoutOf } from '../gpu-tensor.js';
 import type { ShaderOptions } from '../shaders/attention-programs.js';
 import { appendTensor } from './append.js';
 import { attend, WORKGROUPS } from './attend.js';
@@ -25,7 +27,6 @@ import { InputPool, type QueryInput } from './input-pool.js';
 import { JoinedHeads } from './joined-heads.js';
 import { importKernels } from './kernels.js';
 import { createLayers, type Layer, pageBuffers, partShape } from './layers.js';
-import { outlierCapacity } from './outlier-capacity.js';
 import { toCanonical, toReduction } from './page-order.js';
 import { SegmentTables } from './segments.js';
 import { StepFaults } from './step-faults.js';
@@ -111,7 +112,7 @@ export class WebGpuStore implements BlockStore {
             inputHalf: input[tensor],
             fault: () =>
               this.#faults.register(job.step, (head) =>
-                outlierCapacity(plan[tensor], layer.plan.layer, head),
+                outlierCapacityError(plan[tensor], head, layer.plan.layer),
               ),
           },
           job.work[tensor],
@@ -292,7 +293,7 @@ export class WebGpuStore implements BlockStore {
   /** A buffer of the caller, or one of the pool. */
   #target(into: Tensor | undefined, shape: readonly number[]): Target {
     if (into === undefined) {
-      const buffer = this.#context.results.take(Math.max(4, elementsIn(shape) * 4));
+      const buffer = this.#context.results.take(Math.max(4, elementCount(shape) * 4));
       this.#results.add(buffer);
       return { shape, buffer, bound: buffer, offset: 0, tensor: undefined };
     }
@@ -307,7 +308,7 @@ export class WebGpuStore implements BlockStore {
         next: 'Give a tensor of its own for the output, and convert or copy it afterwards.',
       });
     }
-    const bound = { buffer, offset: byte, size: elementsIn(shape) * 4 };
+    const bound = { buffer, offset: byte, size: elementCount(shape) * 4 };
     return { shape, buffer, bound, offset: byte, tensor: into };
   }
 
@@ -356,7 +357,7 @@ export class WebGpuStore implements BlockStore {
   }
 
   async #read({ buffer, offset, shape }: Target): Promise<HostTensor> {
-    const count = elementsIn(shape);
+    const count = elementCount(shape);
     const bytes = await this.#context.read(buffer, [{ offset, size: count * 4 }]);
     return f32Tensor(new Float32Array(bytes.buffer, 0, count), shape);
   }

@@ -1,8 +1,8 @@
 /**
  * Encodes tokens with outlier bands into a packed page: dense nibbles, parameters per vector, sparse bytes.
  */
-import { LowbitKvError } from '../errors.js';
-import { type BlockLayout, OUTLIER_CHUNK, type ParameterName } from '../plan/layout.js';
+import { outlierCapacityError } from '../data-faults.js';
+import type { BlockLayout, ParameterName } from '../plan/layout.js';
 import {
   type BandParameters,
   type BandThresholds,
@@ -109,23 +109,12 @@ function writeOutliers(
       const i = vector.first + chunk * 64 + index;
       const band = vector.bands[i] as number;
       if (band === MIDDLE) continue;
-      if (end === entries.capacity) refuseOutliers(plan, vector.head, entries.capacity);
+      if (end === entries.capacity) throw outlierCapacityError(plan, vector.head);
       page[base + entries.offset + end++] =
         index | (band === OUTER ? 64 : 0) | ((vector.fifthBits[i] as number) << 7);
     }
     writeEndOffset(page, base, layout, at * endOffsets.chunks + chunk, end);
   }
-}
-
-function refuseOutliers(plan: PackedTensorPlan, head: number, capacity: number): never {
-  const reserve = plan.scheme.outliers?.kind === 'bands' ? plan.scheme.outliers.storage.reserve : 0;
-  throw new LowbitKvError('OUTLIER_CAPACITY', {
-    message: 'a block has more outliers than there is room for',
-    value: `more than ${capacity}`,
-    valid: `at most ${capacity} in ${plan.layout.blockTokens} tokens of a head (reserve ${reserve} per ${OUTLIER_CHUNK} channels)`,
-    next: `Raise outliers.storage.reserve (${OUTLIER_CHUNK} holds everything), or calibrate the thresholds on data like this.`,
-    where: { tensor: plan.tensor, head: plan.headNumbers?.[head] ?? head },
-  });
 }
 
 function bandParameter(parameters: BandParameters, name: ParameterName): number {
