@@ -11,7 +11,7 @@ import {
   type Sequence,
   type TensorScheme,
 } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
   channelScaled,
@@ -22,7 +22,6 @@ import {
 } from '@lowbit-kv/core/testing';
 import { type CudaBackend, cudaBackend, cudaTensor, DeviceMemory } from '../src/index.js';
 import { INSTANCES, type KernelInstance, type TensorInstance } from '../src/instances.js';
-import { INTEGER_ATTENTION } from '../test/support/tolerances.js';
 
 const STEPS = 1000;
 

@@ -3,11 +3,10 @@
  * pnpm compare-on-cuda [plans] [seed]
  */
 import { LowbitKvError } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, F32_ATTENTION, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import { createDraws } from '@lowbit-kv/core/testing';
 import { cudaBackend } from '../src/index.js';
 import { drawnPlans } from '../test/support/general/drawn-plans.js';
-import { F32_ATTENTION, INTEGER_ATTENTION } from '../test/support/tolerances.js';
 
 const count = Number(process.argv[2] ?? 500);
 const seed = Number(process.argv[3] ?? Date.now() & 0x7fffffff);

@@ -1,12 +1,11 @@
 // The contract suite of core, over kernels that the host runs, or on the card of this machine with LOWBIT_KV_GPU=1.
-import { describeBackend } from '@lowbit-kv/core/contract';
+import { describeBackend, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cudaBackend } from '../src/index.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { buildGeneralAttention, buildGeneralKernels } from './support/host/general-kernels.js';
 import { buildHostKernels } from './support/host/host-kernels.js';
 import { compiler } from './support/pack/host-program.js';
-import { F32_ATTENTION } from './support/tolerances.js';
 
 if (process.env.LOWBIT_KV_GPU === '1') {
   const backend = cudaBackend();

@@ -1,7 +1,9 @@
 // General attention with a mistake in it: each must come out different from the reference, so the comparison sees such mistakes.
+
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { maxAbsDifference, nmse } from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { drawsOf } from './support/attend/random-views.js';
@@ -12,7 +14,6 @@ import { contractPlans } from './support/general/contract-plans.js';
 import type { CompiledKernels } from './support/host/compile-kernels.js';
 import { buildGeneralAttention } from './support/host/general-kernels.js';
 import { compiler, kernelFolder } from './support/pack/host-program.js';
-import { F32_ATTENTION } from './support/tolerances.js';
 
 interface Mutant {
   readonly name: string;

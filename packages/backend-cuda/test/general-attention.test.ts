@@ -1,5 +1,7 @@
 // Attention over any plan: the kernel's own text, run by the host, against the reference over the same pages.
+
 import type { LayerPlan, Plan } from '@lowbit-kv/core';
+import { F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { maxAbsDifference, nmse } from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attentionNumbers } from '../src/general/attention-numbers.js';
@@ -12,7 +14,6 @@ import { drawnPlans } from './support/general/drawn-plans.js';
 import type { CompiledKernels } from './support/host/compile-kernels.js';
 import { buildGeneralAttention } from './support/host/general-kernels.js';
 import { compiler } from './support/pack/host-program.js';
-import { F32_ATTENTION } from './support/tolerances.js';
 
 const hasCodec = ({ layers }: Plan) =>
   layers.some(({ key, value }) => key.codec !== undefined || value.codec !== undefined);

@@ -3,7 +3,7 @@
  * `run-on-gpu.ts [file]`. Default: benchmarks/results/webgpu-shader-hashes.json.
  */
 import { writeFileSync } from 'node:fs';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, FAST_ATTENTION, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import { openNodeGpu } from '../src/node.js';
 import type { Precision } from '../src/shaders/attention-programs.js';
 import {
@@ -12,7 +12,6 @@ import {
   shaderHashes,
   subgroupPlans,
 } from '../test/support/shader-hashes.js';
-import { FAST_ATTENTION, INTEGER_ATTENTION } from '../test/support/tolerances.js';
 
 const TOLERANCES = { exact: INTEGER_ATTENTION, fast: FAST_ATTENTION };
 

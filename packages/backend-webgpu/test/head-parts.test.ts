@@ -1,6 +1,6 @@
 // Tensors larger than a buffer may be: heads are shared out to several buffers, and nothing else changes.
 import { createCache, createPlan, type Plan, type Tensor } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
   bands,
@@ -14,7 +14,6 @@ import {
 import { afterAll, expect, it } from 'vitest';
 import { gpuTensor, webgpuBackend } from '../src/index.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
-import { INTEGER_ATTENTION } from './support/tolerances.js';
 
 const KV_HEADS = 4;
 const QUERY_HEADS = 8;

@@ -1,13 +1,12 @@
 // Attention over outlier bands in integers: outliers by lines where they have room, by bytes where they have none.
 import { f16Tensor, type Plan } from '@lowbit-kv/core';
-import { createTwin, type Twin } from '@lowbit-kv/core/contract';
+import { createTwin, INTEGER_ATTENTION, type Twin } from '@lowbit-kv/core/contract';
 import { asymmetric, bands } from '@lowbit-kv/core/testing';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { codeOrder } from '../src/shaders/code-order.js';
 import { BAND_WINDOW, BANDS, bandPlan } from './support/band-plans.js';
 import { type SwitchedFault, SwitchedFaults } from './support/switched-faults.js';
-import { INTEGER_ATTENTION } from './support/tolerances.js';
 
 vi.setConfig({ testTimeout: 240_000 });
 

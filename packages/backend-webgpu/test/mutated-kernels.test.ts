@@ -1,9 +1,8 @@
 // Kernels with one fault each fail a check of the contract: the device is given a changed shader text.
-import { backendChecks } from '@lowbit-kv/core/contract';
+import { backendChecks, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { afterAll, expect, test } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { type SwitchedFault, SwitchedFaults } from './support/switched-faults.js';
-import { F32_ATTENTION } from './support/tolerances.js';
 
 interface Fault extends SwitchedFault {
   /** Beginning of the name of the check that must fail. */

@@ -10,7 +10,13 @@ import {
   type Plan,
   type QuantizedTensorScheme,
 } from '@lowbit-kv/core';
-import { createTwin, type Pair, type Twin, type TwinOptions } from '@lowbit-kv/core/contract';
+import {
+  createTwin,
+  F32_ATTENTION,
+  type Pair,
+  type Twin,
+  type TwinOptions,
+} from '@lowbit-kv/core/contract';
 import {
   asymmetric,
   bands,
@@ -26,7 +32,6 @@ import {
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
-import { F32_ATTENTION } from './support/tolerances.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -1,12 +1,11 @@
 // Queries that do not fit into one round of attention: later rounds read theirs, and not those of the first.
 import { createPlan } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
 import { expect, it } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { roundQueries } from '../src/store/attend.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
-import { F32_ATTENTION } from './support/tolerances.js';
 
 const turned = { transforms: [{ kind: 'hadamard', seed: 7 } as const] };
 

@@ -1,9 +1,8 @@
 /**
  * Registers the contract suite of the backend in a browser page; tests run by number.
  */
-import { describeBackend } from '@lowbit-kv/core/contract';
+import { describeBackend, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { webgpuBackend } from '../../src/index.js';
-import { F32_ATTENTION } from '../support/tolerances.js';
 import { runTest, testNames } from './collected-tests.js';
 
 declare const navigator: { readonly gpu: GPU };

@@ -3,10 +3,9 @@
  * sequences, steps of one and of many queries, a fork, a cut.
  */
 import { createPlan, type Geometry, type Plan } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { inlineScheme } from '@lowbit-kv/core/testing';
 import { webgpuBackend } from '../../src/index.js';
-import { F32_ATTENTION } from './tolerances.js';
 
 type Shape = Omit<Geometry, 'layers'> & { readonly packing?: 'after-attention' };
 

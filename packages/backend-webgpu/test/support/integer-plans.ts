@@ -3,7 +3,7 @@
  * ragged sequences, queries of one and of many tokens, a cut.
  */
 import { createPlan, type Plan, type QuantizedTensorScheme } from '@lowbit-kv/core';
-import { createTwin } from '@lowbit-kv/core/contract';
+import { createTwin, FAST_ATTENTION, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
   channelScaled,
@@ -13,7 +13,6 @@ import {
 } from '@lowbit-kv/core/testing';
 import { type WebGpuBackendOptions, webgpuBackend } from '../../src/index.js';
 import { BANDS, bandPlan, INTEGER_GEOMETRY } from './band-plans.js';
-import { FAST_ATTENTION, INTEGER_ATTENTION } from './tolerances.js';
 
 const window = { recent: 8, flush: 4 };
 

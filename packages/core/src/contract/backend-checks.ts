@@ -9,7 +9,8 @@ import { type ContractCheck, check, ensure, ensureEqual } from './check.js';
 import { lifeCycle } from './life-cycle.js';
 import { numericCorners } from './numeric-corners.js';
 import { pointerData } from './pointer-data.js';
-import { type AttentionTolerances, createTwin, FLOAT64_ATTENTION, type Twin } from './twin.js';
+import { type AttentionTolerances, FLOAT64_ATTENTION } from './tolerances.js';
+import { createTwin, type Twin } from './twin.js';
 
 export interface BackendContractOptions {
   /** Of attention against the reference backend. Default: float64 sums rounded once to f32. */

@@ -13,8 +13,13 @@ export { type ContractCheck, ContractFailure, ContractSkip } from './check.js';
 export { type SchemeContractOptions, schemeChecks } from './scheme-checks.js';
 export {
   type AttentionTolerances,
-  createTwin,
+  F32_ATTENTION,
+  FAST_ATTENTION,
   FLOAT64_ATTENTION,
+  INTEGER_ATTENTION,
+} from './tolerances.js';
+export {
+  createTwin,
   type Pair,
   type PairEntry,
   Twin,

@@ -11,12 +11,8 @@ import type { Plan } from '../plan/plan.js';
 import { referenceBackend } from '../reference/reference-backend.js';
 import { f16Tensor, f32Tensor, type HostTensor } from '../tensor.js';
 import { lcgNormal } from '../testing/normal.js';
-import {
-  ONNX_ATTENTION_LOG_SUM_EXP,
-  ONNX_ATTENTION_OUTPUT,
-  type Tolerance,
-} from '../testing/tolerances.js';
 import { ensure, ensureEqual, ensureSame, ensureWithin } from './check.js';
+import { type AttentionTolerances, FLOAT64_ATTENTION } from './tolerances.js';
 
 export interface TwinOptions {
   /** Tokens per sequence. Default 512. */
@@ -27,18 +23,6 @@ export interface TwinOptions {
   readonly nonFinite?: 'error' | 'mask';
   readonly tolerances?: AttentionTolerances;
 }
-
-export interface AttentionTolerances {
-  readonly output: Tolerance;
-  /** Of finite log-sum-exps; -Infinity is met exactly. */
-  readonly logSumExp: Tolerance;
-}
-
-/** For backends that attend in float64 and round once: what the ONNX backend is held to. */
-export const FLOAT64_ATTENTION: AttentionTolerances = {
-  output: ONNX_ATTENTION_OUTPUT,
-  logSumExp: ONNX_ATTENTION_LOG_SUM_EXP,
-};
 
 /** A pair of sequences with equal history. */
 export interface Pair {

@@ -1,7 +1,23 @@
 /**
- * How far attention of this backend may be from the float64 attention of the reference, which is held to the same codes.
+ * How far attention of a backend may be from that of the reference, which attends in float64 over the same codes.
  */
-import type { AttentionTolerances } from '@lowbit-kv/core/contract';
+import {
+  ONNX_ATTENTION_LOG_SUM_EXP,
+  ONNX_ATTENTION_OUTPUT,
+  type Tolerance,
+} from '../testing/tolerances.js';
+
+export interface AttentionTolerances {
+  readonly output: Tolerance;
+  /** Of finite log-sum-exps; -Infinity is met exactly. */
+  readonly logSumExp: Tolerance;
+}
+
+/** For backends that attend in float64 and round once: what the ONNX backend is held to. */
+export const FLOAT64_ATTENTION: AttentionTolerances = {
+  output: ONNX_ATTENTION_OUTPUT,
+  logSumExp: ONNX_ATTENTION_LOG_SUM_EXP,
+};
 
 /** Sums in f32. */
 export const F32_ATTENTION: AttentionTolerances = {
