@@ -8,6 +8,7 @@ import {
   unexecutedFeatures,
 } from '@lowbit-kv/core';
 import { chooseInstance } from './choose-instance.js';
+import { GENERAL_ATTEND_KERNEL } from './general/structs.js';
 import type { KernelInstance } from './instances.js';
 
 /**
@@ -46,7 +47,7 @@ export function kernelsOf(layer: LayerPlan): LayerKernels {
   const { instance, ...choice } = chooseInstance(layer);
   return instance === undefined
     ? {
-        name: 'general_attend',
+        name: GENERAL_ATTEND_KERNEL,
         speed: 'general',
         instance,
         reasons: 'reasons' in choice ? choice.reasons : [],

@@ -3,13 +3,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Packing } from '../src/instances.js';
 import {
   buildHostProgram,
   compiler,
   type HostProgram,
   kernelFolder,
 } from './support/pack/host-program.js';
-import { type Instance, instanceLine, type Quantizing } from './support/pack/instances.js';
+import { type Instance, instanceLine } from './support/pack/instances.js';
 import { differenceOf, type LaunchShape, launchOf } from './support/pack/launches.js';
 
 interface Mutant {
@@ -23,24 +24,24 @@ interface Mutant {
   readonly packs?: LaunchShape['packs'];
 }
 
-const keys = (quantizing: Quantizing, groupSize = 32): Instance => ({
+const keys = (packing: Packing, groupSize = 32): Instance => ({
   tensor: 'key',
   bits: 4,
   along: 'tokens',
   groupSize,
   headDim: 64,
-  quantizing,
+  packing,
 });
-const values = (quantizing: Quantizing): Instance => ({
-  ...keys(quantizing),
+const values = (packing: Packing): Instance => ({
+  ...keys(packing),
   tensor: 'value',
   along: 'channels',
 });
-const ASYMMETRIC: Quantizing = { mode: 'asymmetric' };
-const SIGNMAG: Quantizing = { mode: 'symmetric', codes: 'signmag' };
-const FULL: Quantizing = { mode: 'symmetric', codes: 'full' };
-const FULL_SIGNED: Quantizing = { mode: 'symmetric', codes: 'fullSigned' };
-const HYBRID: Quantizing = { mode: 'hybrid', codes: 'full', asymmetricBits: 4, tie: 'symmetric' };
+const ASYMMETRIC: Packing = { mode: 'asymmetric' };
+const SIGNMAG: Packing = { mode: 'symmetric', codes: 'signmag' };
+const FULL: Packing = { mode: 'symmetric', codes: 'full' };
+const FULL_SIGNED: Packing = { mode: 'symmetric', codes: 'fullSigned' };
+const HYBRID: Packing = { mode: 'hybrid', codes: 'full', asymmetricBits: 4, tie: 'symmetric' };
 const ONE_TOKEN = [{ slot: 77, count: 1, windowed: 0 }];
 
 const mutants: readonly Mutant[] = [

@@ -106,7 +106,7 @@ describe('blocks and pieces', () => {
       along: 'channels',
       groupSize: 32,
       headDim: 64,
-      quantizing: { mode: 'asymmetric' },
+      packing: { mode: 'asymmetric' },
     };
     const mover = pageMover(planOf(instance, 1));
     const block = new Uint8Array(planOf(instance, 1).layout.pageBytes).fill(0xff);

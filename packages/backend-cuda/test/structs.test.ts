@@ -1,6 +1,6 @@
 // Structs as TypeScript writes them, against the C++ that kernels are compiled from.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -65,45 +65,42 @@ function outputOf(source: string): string {
   }
 }
 
-describe.skipIf(!existsSync(kernels)).each(Object.entries(HEADERS))(
-  'kernels/%s',
-  (file, structs) => {
-    const header = kernels + file;
+describe.each(Object.entries(HEADERS))('kernels/%s', (file, structs) => {
+  const header = kernels + file;
 
-    it.each(Object.entries(structs))('%s has these fields', (name, { fields }) => {
-      const text = readFileSync(header, 'utf8').replaceAll(/\/\/.*$/gm, '');
-      const body = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
-      const names = [...body.matchAll(/(\w+)(?:\[\d+\])?;/g)].map(([, field]) => field);
-      expect(names).toEqual(Object.keys(fields));
-    });
+  it.each(Object.entries(structs))('%s has these fields', (name, { fields }) => {
+    const text = readFileSync(header, 'utf8').replaceAll(/\/\/.*$/gm, '');
+    const body = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
+    const names = [...body.matchAll(/(\w+)(?:\[\d+\])?;/g)].map(([, field]) => field);
+    expect(names).toEqual(Object.keys(fields));
+  });
 
-    it.skipIf(compiler === undefined)('has them at these offsets', () => {
-      const lines = Object.entries(structs).flatMap(([name, { fields }]) => [
-        `  print("${name}", sizeof(${name}));`,
-        ...Object.keys(fields).map(
-          (field) => `  print("${name}.${field}", offsetof(${name}, ${field}));`,
-        ),
-      ]);
-      const source = [
-        '#include <cstddef>',
-        '#include <cstdio>',
-        `#include "${header}"`,
-        'using namespace lowbit;',
-        'static void print(const char* name, size_t bytes) { std::printf("%s %zu\\n", name, bytes); }',
-        'int main() {',
-        ...lines,
-        '}',
-      ].join('\n');
-      const expected = Object.entries(structs).flatMap(([name, { bytes, fields }]) => [
-        `${name} ${bytes}`,
-        ...Object.entries(fields).map(([field, offset]) => `${name}.${field} ${offset}`),
-      ]);
-      expect(outputOf(source).trim().split('\n')).toEqual(expected);
-    });
-  },
-);
+  it.skipIf(compiler === undefined)('has them at these offsets', () => {
+    const lines = Object.entries(structs).flatMap(([name, { fields }]) => [
+      `  print("${name}", sizeof(${name}));`,
+      ...Object.keys(fields).map(
+        (field) => `  print("${name}.${field}", offsetof(${name}, ${field}));`,
+      ),
+    ]);
+    const source = [
+      '#include <cstddef>',
+      '#include <cstdio>',
+      `#include "${header}"`,
+      'using namespace lowbit;',
+      'static void print(const char* name, size_t bytes) { std::printf("%s %zu\\n", name, bytes); }',
+      'int main() {',
+      ...lines,
+      '}',
+    ].join('\n');
+    const expected = Object.entries(structs).flatMap(([name, { bytes, fields }]) => [
+      `${name} ${bytes}`,
+      ...Object.entries(fields).map(([field, offset]) => `${name}.${field} ${offset}`),
+    ]);
+    expect(outputOf(source).trim().split('\n')).toEqual(expected);
+  });
+});
 
-describe.skipIf(!existsSync(kernels))('kernels/general-tensor.cuh', () => {
+describe('kernels/general-tensor.cuh', () => {
   it.each(Object.entries(ENUMERATIONS))('%s has these names', (name, words) => {
     const text = readFileSync(`${kernels}general-tensor.cuh`, 'utf8');
     const body = new RegExp(`enum class ${name} : uint32_t \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
@@ -112,7 +109,7 @@ describe.skipIf(!existsSync(kernels))('kernels/general-tensor.cuh', () => {
   });
 });
 
-it.skipIf(!existsSync(kernels))('blocks of general packing kernels have these threads', () => {
+it('blocks of general packing kernels have these threads', () => {
   const text = readFileSync(`${kernels}general-tile.cuh`, 'utf8');
   expect(text).toContain(`constexpr int GENERAL_THREADS = ${GENERAL_THREADS};`);
 });

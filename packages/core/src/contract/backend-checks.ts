@@ -15,6 +15,8 @@ import { createTwin, type Twin } from './twin.js';
 export interface BackendContractOptions {
   /** Of attention against the reference backend. Default: float64 sums rounded once to f32. */
   readonly tolerances?: AttentionTolerances;
+  /** Reasons that plans may be refused for: a plan that is refused for another one fails. Default: any reason. */
+  readonly mayRefuse?: readonly RegExp[];
 }
 
 /** All checks of a backend. Plans that `supports` refuses give skipped checks with the reasons. */
@@ -37,7 +39,7 @@ export function backendChecks(
       ensure(probe.ok, `the backend cannot start: ${probe.ok ? '' : probe.reason}`);
     }),
     check('executes at least one plan, and names its reasons for every other', async () => {
-      checkSupport(backend, plans);
+      checkSupport(backend, plans, options.mayRefuse);
     }),
     ...plans.map(({ name, plan }) => onPlan(`plan: ${name}`, plan, mixedProgram)),
     ...lifeCyclePlans().map(({ name, plan }) =>
@@ -65,7 +67,11 @@ function refusal(support: BackendSupport): readonly string[] {
   return support.kind === 'refused' ? support.reasons : [];
 }
 
-function checkSupport(backend: Backend, plans: readonly ContractPlan[]): void {
+function checkSupport(
+  backend: Backend,
+  plans: readonly ContractPlan[],
+  mayRefuse: readonly RegExp[] = [/./],
+): void {
   let executed = 0;
   for (const { name, plan } of plans) {
     const support = backend.supports(plan);
@@ -74,6 +80,9 @@ function checkSupport(backend: Backend, plans: readonly ContractPlan[]): void {
     if (support.kind === 'native') continue;
     const named = support.reasons.length > 0 && support.reasons.every((text) => /\S/.test(text));
     ensure(named, `${name} is ${support.kind} without a reason`);
+    if (support.kind === 'emulated') continue;
+    const reason = support.reasons.find((text) => !mayRefuse.some((known) => known.test(text)));
+    ensure(reason === undefined, `${name} is refused for what it may not be: ${reason}`);
   }
   ensure(executed > 0, `the backend refuses all ${plans.length} plans of the contract`);
 }

@@ -184,3 +184,15 @@ test('what a backend refuses is skipped with the reason, and the rest is run', a
   const support = checks.find(({ name }) => name.startsWith('executes at least one'));
   await expect(support?.run()).resolves.toBeUndefined();
 });
+
+test.each([
+  [[/^head dims other than/], null],
+  [[/a reason/, /^head dims/], null],
+  [[/a reason/], /refused for what it may not be: head dims other than 64/],
+  [[], /refused for what it may not be: head dims other than 64/],
+] as const)('reasons that plans may be refused for: %s', async (mayRefuse, message) => {
+  const checks = backendChecks(doctored.onlyHeadDim(64), { mayRefuse });
+  const run = checks.find(({ name }) => name.startsWith('executes at least one'))?.run();
+  if (message === null) await expect(run).resolves.toBeUndefined();
+  else await expect(run).rejects.toThrow(message);
+});

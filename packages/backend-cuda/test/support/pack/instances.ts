@@ -9,16 +9,7 @@ import {
   type Transform,
 } from '@lowbit-kv/core';
 import { asymmetric, hybrid, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
-
-export type Quantizing =
-  | { readonly mode: 'asymmetric' }
-  | { readonly mode: 'symmetric'; readonly codes: 'signmag' | 'full' | 'fullSigned' }
-  | {
-      readonly mode: 'hybrid';
-      readonly codes: 'signmag' | 'full';
-      readonly asymmetricBits: number;
-      readonly tie: 'symmetric' | 'asymmetric';
-    };
+import type { Packing } from '../../../src/instances.js';
 
 export interface Instance {
   readonly tensor: 'key' | 'value';
@@ -26,7 +17,7 @@ export interface Instance {
   readonly along: 'tokens' | 'channels';
   readonly groupSize: number;
   readonly headDim: number;
-  readonly quantizing: Quantizing;
+  readonly packing: Packing;
   /** Channels are multiplied with factors of the sequence. */
   readonly hasFactors?: boolean;
 }
@@ -34,21 +25,21 @@ export interface Instance {
 const CODE_SETS = { signmag: 'SIGNMAG', full: 'FULL', fullSigned: 'FULL_SIGNED' } as const;
 
 export function nameOf(instance: Instance): string {
-  const { tensor, bits, along, groupSize, headDim, quantizing, hasFactors } = instance;
+  const { tensor, bits, along, groupSize, headDim, packing, hasFactors } = instance;
   return [
     `${tensor} ${bits} bit along ${along} g${groupSize} d${headDim}`,
-    ...Object.values(quantizing),
+    ...Object.values(packing),
     ...(hasFactors ? ['factors'] : []),
   ].join(' ');
 }
 
 /** The line of `instances.inc`. */
 export function instanceLine(instance: Instance): string {
-  const { tensor, bits, along, groupSize, headDim, quantizing } = instance;
-  const codes = quantizing.mode === 'asymmetric' ? 'FULL' : CODE_SETS[quantizing.codes];
+  const { tensor, bits, along, groupSize, headDim, packing } = instance;
+  const codes = packing.mode === 'asymmetric' ? 'FULL' : CODE_SETS[packing.codes];
   const [asymmetricBits, tie] =
-    quantizing.mode === 'hybrid'
-      ? [quantizing.asymmetricBits, quantizing.tie === 'asymmetric']
+    packing.mode === 'hybrid'
+      ? [packing.asymmetricBits, packing.tie === 'asymmetric']
       : [bits, false];
   const words = [
     tensor.toUpperCase(),
@@ -56,7 +47,7 @@ export function instanceLine(instance: Instance): string {
     along.toUpperCase(),
     groupSize,
     headDim,
-    quantizing.mode.toUpperCase(),
+    packing.mode.toUpperCase(),
     codes,
     asymmetricBits,
     tie,
@@ -96,14 +87,14 @@ export const FACTORS: Transform = {
   minimumSpread: 1.2,
 };
 
-function plainScheme({ bits, along, groupSize, quantizing }: Instance): QuantizedTensorScheme {
-  switch (quantizing.mode) {
+function plainScheme({ bits, along, groupSize, packing }: Instance): QuantizedTensorScheme {
+  switch (packing.mode) {
     case 'asymmetric':
       return asymmetric(bits, along, groupSize);
     case 'symmetric':
-      return symmetric(bits, quantizing.codes, along, groupSize);
+      return symmetric(bits, packing.codes, along, groupSize);
     case 'hybrid': {
-      const { codes, asymmetricBits, tie } = quantizing;
+      const { codes, asymmetricBits, tie } = packing;
       return hybrid(bits, codes, asymmetricBits, tie, along, groupSize);
     }
   }
@@ -132,25 +123,25 @@ export function allInstances(): Instance[] {
     ),
   );
   return layouts.flatMap((layout, i): Instance[] => {
-    const quantizing = quantizingOf(layout.bits, i);
+    const packing = packingOf(layout.bits, i);
     const instances: Instance[] = [
-      { ...layout, quantizing: { mode: 'asymmetric' } },
-      { ...layout, quantizing },
+      { ...layout, packing: { mode: 'asymmetric' } },
+      { ...layout, packing },
     ];
     // Of keys around zero, with factors too.
-    return layout.tensor === 'key' && quantizing.mode === 'symmetric'
-      ? [...instances, { ...layout, quantizing, hasFactors: true }]
+    return layout.tensor === 'key' && packing.mode === 'symmetric'
+      ? [...instances, { ...layout, packing, hasFactors: true }]
       : instances;
   });
 }
 
-function quantizingOf(bits: 2 | 3 | 4 | 8, turn: number): Quantizing {
-  const all: readonly Quantizing[] = [
+function packingOf(bits: 2 | 3 | 4 | 8, turn: number): Packing {
+  const all: readonly Packing[] = [
     { mode: 'symmetric', codes: 'full' },
     { mode: 'symmetric', codes: 'fullSigned' },
     { mode: 'hybrid', codes: 'full', asymmetricBits: bits, tie: 'symmetric' },
     { mode: 'symmetric', codes: 'signmag' },
     { mode: 'hybrid', codes: 'signmag', asymmetricBits: bits - 1, tie: 'asymmetric' },
   ];
-  return all[turn % all.length] as Quantizing;
+  return all[turn % all.length] as Packing;
 }
