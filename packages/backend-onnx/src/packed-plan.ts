@@ -1,14 +1,17 @@
 /**
  * The parts of a tensor plan that graphs depend on.
  */
-import type {
-  BlockLayout,
-  PageClass,
-  Plan,
-  QuantizedTensorScheme,
-  TensorCalibration,
-  TensorPlan,
-  Transform,
+import {
+  type BlockLayout,
+  isCalibrated,
+  isMeasured,
+  type MeasuredTransform,
+  type PageClass,
+  type Plan,
+  type QuantizedTensorScheme,
+  type TensorCalibration,
+  type TensorPlan,
+  transformsOf,
 } from '@lowbit-kv/core';
 
 /** A tensor plan that is packed. */
@@ -17,20 +20,8 @@ export interface PackedPlan extends TensorPlan {
   readonly layout: BlockLayout;
 }
 
-/** A transform whose values are measured on the sequence. */
-export type MeasuredTransform = Extract<Transform, { statisticsTokens: number }>;
-
 export function isPacked(plan: TensorPlan): plan is PackedPlan {
   return plan.layout !== null;
-}
-
-/** In the order of packing; none when the tensor stays f16. */
-export function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
-  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-}
-
-export function isMeasured(transform: Transform): transform is MeasuredTransform {
-  return 'statisticsTokens' in transform;
 }
 
 /** One plane `[heads, headDim]` of a statistics page each. */
@@ -40,7 +31,7 @@ export function measuredTransforms(plan: TensorPlan): MeasuredTransform[] {
 
 /** What calibrated transforms take from the calibration; null without any. */
 export function calibratedTransformValues(plan: TensorPlan): Partial<TensorCalibration> | null {
-  if (!transformsOf(plan).some((step) => 'scope' in step && step.scope === 'model')) return null;
+  if (!transformsOf(plan).some(isCalibrated)) return null;
   const { thresholds, levels, ...values } = plan.calibration ?? {};
   return values;
 }

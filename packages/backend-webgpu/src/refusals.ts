@@ -2,6 +2,7 @@
  * What this backend does not execute, by plan: asked before anything is allocated.
  */
 import {
+  isMeasured,
   type LayerPlan,
   type Plan,
   type QuantizedTensorScheme,
@@ -41,7 +42,7 @@ function refusedTensor(plan: TensorPlan): string[] {
   if (codec !== undefined && codec.wgsl === undefined)
     reasons.push(`the codec ${JSON.stringify(codec.id)} brings no WGSL text`);
   for (const step of scheme.transforms ?? []) {
-    if ('statisticsTokens' in step && step.statisticsTokens > MOST_TERMS)
+    if (isMeasured(step) && step.statisticsTokens > MOST_TERMS)
       reasons.push(`statistics of more than ${MOST_TERMS} tokens have no shader`);
   }
   if (sumsGroups(quantizer) && groupSize(plan) > MOST_TERMS)

@@ -44,6 +44,16 @@ export { rotationSigns } from './law/rotation.js';
 export { roundHalfEven } from './law/scale.js';
 export { unexecutedFeatures } from './law/support.js';
 export {
+  type CalibratedNumbers,
+  type CalibratedTransform,
+  calibratedNumbers,
+  isCalibrated,
+  isMeasured,
+  type MeasuredTransform,
+  type TransformNumbers,
+  transformsOf,
+} from './law/transform-numbers.js';
+export {
   bitsPerElement,
   type ElementBits,
   type PlanBytes,

@@ -3,6 +3,7 @@
  */
 import { LowbitKvError } from './errors.js';
 import { F16_SMALLEST_NORMAL } from './float16.js';
+import { isCalibrated, isMeasured } from './law/transform-numbers.js';
 import { levelsFault } from './level-rules.js';
 import type {
   CalibrationNeed,
@@ -10,7 +11,6 @@ import type {
   LevelTable,
   QuantizedTensorScheme,
   TensorScheme,
-  Transform,
 } from './scheme.js';
 import type { SchemeData } from './scheme-schema.js';
 
@@ -49,9 +49,9 @@ export function checkSchemeRules(scheme: SchemeData, label: string): void {
 }
 
 function checkTransforms({ transforms = [] }: QuantizedTensorScheme, refuse: Refuse): void {
-  const measured = transforms.find((step) => 'statisticsTokens' in step);
+  const measured = transforms.find(isMeasured);
   for (const [i, step] of transforms.entries()) {
-    if (measured !== undefined && 'statisticsTokens' in step) {
+    if (measured !== undefined && isMeasured(step)) {
       const { statisticsTokens } = measured;
       if (step.statisticsTokens !== statisticsTokens)
         refuse(
@@ -216,7 +216,7 @@ export function calibrationNeedOf(tensors: readonly TensorScheme[]): Calibration
 
 /** Whether a transform measures the sequence. */
 function takesStatistics({ transforms = [] }: QuantizedTensorScheme): boolean {
-  return transforms.some((step) => 'statisticsTokens' in step);
+  return transforms.some(isMeasured);
 }
 
 /** What a tensor takes from offline calibration. */
@@ -228,10 +228,6 @@ export function calibratedValues({ outliers, transforms, quantizer }: QuantizedT
     if (isCalibrated(step)) values.push(CALIBRATED_BY[step.kind]);
   }
   return values;
-}
-
-function isCalibrated(step: Transform): step is Extract<Transform, { scope: 'model' }> {
-  return 'scope' in step && step.scope === 'model';
 }
 
 function refuseField(label: string, field: string, value: unknown, valid: string): never {

@@ -2,7 +2,7 @@
  * What a launch of general attention is told: the tensors of a layer, how threads share the work, and where a block keeps things
  * in shared memory. The struct of kernels/general-attention.cuh.
  */
-import type { LayerPlan, TensorPlan } from '@lowbit-kv/core';
+import { type LayerPlan, type TensorPlan, transformsOf } from '@lowbit-kv/core';
 import { GENERAL_ATTENTION } from './structs.js';
 
 export const ATTEND_THREADS = 256;
@@ -124,10 +124,6 @@ function wordsOf(
 /** floor(log2 number), of less than 1 too 0. */
 function bitsOf(number: number): number {
   return Math.max(0, Math.floor(Math.log2(number)));
-}
-
-function transformsOf({ scheme }: TensorPlan) {
-  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
 }
 
 /** Of a statistics page. */

@@ -1,7 +1,13 @@
 /**
  * Packs a tensor of any plan but codecs into canonical pages, and measures statistics pages: kernels/general-pack.cuh.
  */
-import { LowbitKvError, type PackWork, type TensorWork } from '@lowbit-kv/core';
+import {
+  isMeasured,
+  LowbitKvError,
+  type PackWork,
+  type TensorWork,
+  transformsOf,
+} from '@lowbit-kv/core';
 import type { DeviceMemory } from '../driver/device-memory.js';
 import type { Kernel } from '../driver/kernel.js';
 import type { Launch } from '../driver/launch.js';
@@ -13,7 +19,6 @@ import { notMeasured } from '../store/packed-pages.js';
 import type { DeviceTensor } from './device-tensor.js';
 import { type GeneralTiles, generalTiles } from './general-tiles.js';
 import { GENERAL_JOB, type GENERAL_PACK_KERNELS } from './structs.js';
-import { transformsOf } from './transform-numbers.js';
 
 export const GENERAL_THREADS = 256;
 const SCRATCH_BYTES = 2 ** 26;
@@ -227,7 +232,7 @@ function setWords(job: DataView, words: Partial<Record<Word, number>>): void {
 function measuredTransforms(memory: TensorMemory): Transforms {
   const transforms = transformsOf(memory.plan);
   const measured = transforms.flatMap((transform, number) =>
-    'statisticsTokens' in transform ? [number] : [],
+    isMeasured(transform) ? [number] : [],
   );
   return { measured, count: transforms.length };
 }

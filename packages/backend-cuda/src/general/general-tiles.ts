@@ -2,7 +2,7 @@
  * What a block of the general packing kernels takes at once: a run of tokens of one head, or of all heads where they share
  * parameters, as f32 rows. kernels/general-tile.cuh.
  */
-import type { TensorPlan } from '@lowbit-kv/core';
+import { type TensorPlan, transformsOf } from '@lowbit-kv/core';
 
 /** Elements of a tile, unless a group of tokens is more. */
 const TILE_ELEMENTS = 2048;
@@ -41,7 +41,7 @@ function placesOf(elements: number): number {
 /** Of what rows are put in another order by, and of the bits of their outliers. */
 function extraWords({ scheme, layout }: TensorPlan, rows: number, places: number): number[] {
   if (scheme.bits === 16 || layout === null) return [0];
-  const orders = (scheme.transforms ?? []).some(({ kind }) => kind === 'channelOrder');
+  const orders = transformsOf({ scheme }).some(({ kind }) => kind === 'channelOrder');
   return [
     orders ? places : 0,
     layout.top === undefined ? 0 : rows * Math.ceil(layout.headDim / 32),

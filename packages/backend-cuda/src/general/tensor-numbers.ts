@@ -10,6 +10,7 @@ import {
   type QuantizedTensorScheme,
   type RotaryEmbedding,
   type TensorPlan,
+  transformsOf,
 } from '@lowbit-kv/core';
 import {
   GENERAL_CODES,
@@ -19,7 +20,7 @@ import {
   STORED_TYPES,
 } from './structs.js';
 import { TableWriter } from './table-writer.js';
-import { transformsOf, writeTransforms } from './transform-numbers.js';
+import { writeTransforms } from './transform-numbers.js';
 
 /** Offsets in a page are 32-bit numbers, of which kernels add up two. */
 const LARGEST_PAGE = 2 ** 31;

@@ -1,13 +1,17 @@
 /**
  * The transforms of a tensor as the numbers of kernels/general-tensor.cuh.
  */
-import { rotationSigns, type TensorPlan, type Transform } from '@lowbit-kv/core';
+import {
+  calibratedNumbers,
+  isMeasured,
+  type MeasuredTransform,
+  rotationSigns,
+  type TensorPlan,
+  type Transform,
+  transformsOf,
+} from '@lowbit-kv/core';
 import { GENERAL_TRANSFORM, MEASURE_RULES, NO_PLANE, TRANSFORM_KINDS } from './structs.js';
 import type { TableWriter } from './table-writer.js';
-
-export function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
-  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-}
 
 export function writeTransforms(plan: TensorPlan, table: TableWriter): void {
   let plane = 0;
@@ -17,7 +21,7 @@ export function writeTransforms(plan: TensorPlan, table: TableWriter): void {
     const set = (field: 'kind' | 'plane' | 'packing' | 'attention' | 'rule', value: number) =>
       view.setUint32(fields[field], value, true);
     set('kind', kindOf(transform));
-    if ('statisticsTokens' in transform) {
+    if (isMeasured(transform)) {
       set('plane', plane++);
       set('rule', MEASURE_RULES.indexOf(transform.kind));
       view.setFloat32(fields.limit, limitOf(transform), true);
@@ -44,8 +48,6 @@ function kindOf({ kind }: Transform): number {
   return TRANSFORM_KINDS.indexOf(names[kind]);
 }
 
-type MeasuredTransform = Extract<Transform, { statisticsTokens: number }>;
-
 function limitOf(transform: MeasuredTransform): number {
   if (transform.kind === 'tensorScale') return transform.largest;
   if (transform.kind === 'channelScale') return transform.minimumSpread;
@@ -55,32 +57,17 @@ function limitOf(transform: MeasuredTransform): number {
 /** First words of what packing and what attention take from the table. */
 function placesOf(
   transform: Exclude<Transform, MeasuredTransform>,
-  { heads, headDim, calibration }: TensorPlan,
+  plan: TensorPlan,
   table: TableWriter,
 ): { readonly packing: number; readonly attention: number } {
-  const same = (numbers: Float32Array | Uint32Array) => {
-    const first = table.put(numbers);
+  if (transform.kind === 'hadamard') {
+    const first = table.put(negatedChannels(transform.seed, plan.headDim));
     return { packing: first, attention: first };
-  };
-  const scale = (factors: Float32Array) => ({
-    packing: table.put(factors.map((factor) => 1 / factor)),
-    attention: table.put(factors),
-  });
-  // The planner has checked that a calibration holds what the transforms take from it.
-  const channels = (values: readonly (readonly number[])[] | undefined) =>
-    (values as readonly (readonly number[])[]).flat();
-  switch (transform.kind) {
-    case 'hadamard':
-      return same(negatedChannels(transform.seed, headDim));
-    case 'tensorScale':
-      return scale(new Float32Array(heads * headDim).fill(calibration?.tensorFactor as number));
-    case 'channelScale':
-      return scale(Float32Array.from(channels(calibration?.channelFactors)));
-    case 'channelMean':
-      return same(Float32Array.from(channels(calibration?.channelMeans)));
-    case 'channelOrder':
-      return same(Uint32Array.from(channels(calibration?.channelOrder)));
   }
+  const numbers = calibratedNumbers(transform, plan);
+  const packing = table.put(numbers.packing);
+  const isSame = numbers.attention === numbers.packing;
+  return { packing, attention: isSame ? packing : table.put(numbers.attention) };
 }
 
 /** A bit per channel. */

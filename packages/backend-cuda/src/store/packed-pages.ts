@@ -1,7 +1,13 @@
 /**
  * What the store asks of the packed pages of a tensor, in whatever order they keep their bits.
  */
-import { LowbitKvError, type PackWork, type TensorPlan, type TensorWork } from '@lowbit-kv/core';
+import {
+  LowbitKvError,
+  type PackWork,
+  type TensorPlan,
+  type TensorWork,
+  transformsOf,
+} from '@lowbit-kv/core';
 import type { DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { SharedTables } from './shared-tables.js';
@@ -34,7 +40,7 @@ export interface PackedPages {
 export function notMeasured({ tensor, scheme }: TensorPlan): LowbitKvError {
   return new LowbitKvError('PLAN_REFUSED', {
     message: 'nothing measures the statistics that a step asks for',
-    value: scheme.bits === 16 ? 'a tensor that stays f16' : (scheme.transforms ?? []),
+    value: scheme.bits === 16 ? 'a tensor that stays f16' : transformsOf({ scheme }),
     valid: 'tensors with a transform that is measured on the sequence',
     next: 'Create the store with the plan that its steps are made from.',
     where: { tensor },

@@ -2,8 +2,8 @@
  * Dot products of queries with cached keys: plain queries meet f16 keys, queries with the transforms folded in meet the
  * packed ones.
  */
-import type { LayerPlan } from '@lowbit-kv/core';
-import { isPacked, transformsOf } from '../packed-plan.js';
+import { type LayerPlan, transformsOf } from '@lowbit-kv/core';
+import { isPacked } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import { dequantizePages, type Order } from './dequantize.js';
 import type { Operations } from './operations.js';

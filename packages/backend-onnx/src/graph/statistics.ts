@@ -2,13 +2,8 @@
  * The statistics graph of one tensor: f16 tokens in, one plane of f16 values per transform that is measured on the
  * sequence out. Each is measured on tokens to which the transforms before it have been applied.
  */
-import type { TensorPlan } from '@lowbit-kv/core';
-import {
-  isMeasured,
-  type MeasuredTransform,
-  measuredTransforms,
-  transformsOf,
-} from '../packed-plan.js';
+import { isMeasured, type MeasuredTransform, type TensorPlan, transformsOf } from '@lowbit-kv/core';
+import { measuredTransforms } from '../packed-plan.js';
 import { GraphBuilder, type Value } from './builder.js';
 import { Operations } from './operations.js';
 import { pairwiseSum } from './pairwise-sum.js';

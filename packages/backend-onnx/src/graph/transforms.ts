@@ -2,8 +2,13 @@
  * The transforms of one tensor: what packing does to tokens, and what attention does to queries and sums instead of
  * undoing it token by token. All of them are `[rows, heads, headDim]`.
  */
-import type { TensorPlan, Transform } from '@lowbit-kv/core';
-import { isMeasured, transformsOf } from '../packed-plan.js';
+import {
+  type CalibratedTransform,
+  isMeasured,
+  type TensorPlan,
+  type Transform,
+  transformsOf,
+} from '@lowbit-kv/core';
 import type { Value } from './builder.js';
 import type { Operations } from './operations.js';
 import { meanStep, orderStep, rotationStep, type Step, scaleStep } from './transform-steps.js';
@@ -31,8 +36,6 @@ export function stepOf(
   if (transform.kind === 'channelMean') return meanStep(o, measured);
   return scaleStep(o, measured, () => o.divide(o.scalar('float32', 1), measured));
 }
-
-type CalibratedTransform = Extract<Transform, { scope: 'model' }>;
 
 /** Constants of the graph; the planner has checked that they are there. */
 function calibratedStep(

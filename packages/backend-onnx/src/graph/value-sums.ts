@@ -1,8 +1,8 @@
 /**
  * Weighted sums of cached values: f16 values and packed ones are summed apart where transforms have to be undone.
  */
-import type { TensorPlan } from '@lowbit-kv/core';
-import { isPacked, transformsOf } from '../packed-plan.js';
+import { type TensorPlan, transformsOf } from '@lowbit-kv/core';
+import { isPacked } from '../packed-plan.js';
 import type { Value } from './builder.js';
 import { dequantizePages } from './dequantize.js';
 import type { Operations } from './operations.js';

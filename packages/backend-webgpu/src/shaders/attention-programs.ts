@@ -1,7 +1,13 @@
 /**
  * The kernels of attention over one layer: queries, the packing kernel, merge.
  */
-import type { LayerPlan, TensorPlan, Transform } from '@lowbit-kv/core';
+import {
+  isMeasured,
+  type LayerPlan,
+  type TensorPlan,
+  type Transform,
+  transformsOf,
+} from '@lowbit-kv/core';
 import { type CodeOrder, codeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece, type ShaderPart } from './compose.js';
@@ -11,7 +17,7 @@ import { type Program, program } from './programs.js';
 import { parameterText } from './quantizer-pieces.js';
 import type { ShaderOptions } from './shader-options.js';
 import { tensorConstants } from './tensor-constants.js';
-import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
+import type { TensorNumbers } from './tensor-numbers.js';
 import { inversePieces, queryPieces } from './transform-steps.js';
 
 export type { Precision, ShaderOptions } from './shader-options.js';
@@ -71,9 +77,9 @@ export function attentionPrograms(
     GROUP_HEADS: groupHeads,
     KV_HEADS: geometry.kvHeads,
     KEY_TRANSFORMED: keyTransforms.length > 0,
-    KEY_MEASURED: keyTransforms.some((transform) => 'statisticsTokens' in transform),
+    KEY_MEASURED: keyTransforms.some(isMeasured),
     VALUE_TRANSFORMED: valueTransforms.length > 0,
-    VALUE_MEASURED: valueTransforms.some((transform) => 'statisticsTokens' in transform),
+    VALUE_MEASURED: valueTransforms.some(isMeasured),
     NO_STATISTICS: 0xffffffff,
     LOGIT_SCALE: { f32: geometry.scale },
     ROTARY_PAIRS: geometry.rotary?.frequencies.length ?? 0,

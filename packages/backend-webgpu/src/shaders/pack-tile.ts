@@ -1,7 +1,12 @@
 /**
  * Tiles of the kernel that packs in one pass (pack-tile.wgsl): which plans it is for, and how a workgroup shares a tile out.
  */
-import type { BlockLayout, QuantizedTensorScheme, TensorPlan } from '@lowbit-kv/core';
+import {
+  type BlockLayout,
+  type QuantizedTensorScheme,
+  type TensorPlan,
+  transformsOf,
+} from '@lowbit-kv/core';
 import {
   type CodeOrder,
   elementsOfRuns,
@@ -10,7 +15,7 @@ import {
   wordsHoldSlots,
 } from './code-order.js';
 import type { Constants, Piece } from './compose.js';
-import { type TensorNumbers, transformsOf } from './tensor-numbers.js';
+import type { TensorNumbers } from './tensor-numbers.js';
 import { tilePackingPieces, transformsChannels } from './transform-steps.js';
 
 export interface TileShape {

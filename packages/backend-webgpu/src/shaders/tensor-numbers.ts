@@ -2,7 +2,15 @@
  * Numbers that shaders of a tensor read from the front of its memory: what transforms take from the calibration, level tables,
  * edges of outlier bands, frequencies of the rotary embedding.
  */
-import type { LevelTable, RotaryEmbedding, TensorPlan, Transform } from '@lowbit-kv/core';
+import {
+  calibratedNumbers,
+  isCalibrated,
+  type LevelTable,
+  type RotaryEmbedding,
+  type TensorPlan,
+  type Transform,
+  transformsOf,
+} from '@lowbit-kv/core';
 import { groupSize } from './group-size.js';
 
 /** A transform whose numbers come from the calibration: first words of what packing and attention use. */
@@ -57,10 +65,6 @@ export function tensorNumbers(
   return { words: aligned, transforms, ...places };
 }
 
-export function transformsOf({ scheme }: TensorPlan): readonly Transform[] {
-  return scheme.bits === 16 ? [] : (scheme.transforms ?? []);
-}
-
 export function tableOf({ scheme }: TensorPlan): LevelTable | null {
   if (scheme.bits === 16 || typeof scheme.quantizer.codes === 'string') return null;
   return scheme.quantizer.codes;
@@ -94,27 +98,12 @@ export function frequencyWords(frequencies: readonly number[]): Uint32Array {
 
 function placeOf(
   transform: Transform,
-  { heads, headDim, calibration }: TensorPlan,
+  plan: TensorPlan,
   put: (numbers: Float32Array | Uint32Array) => number,
 ): CalibratedPlace | null {
-  if (!('scope' in transform) || transform.scope !== 'model') return null;
-  const same = (numbers: Float32Array | Uint32Array): CalibratedPlace => {
-    const first = put(numbers);
-    return { packing: first, attention: first };
-  };
-  const scale = (factors: Float32Array): CalibratedPlace => ({
-    packing: put(factors.map((factor) => 1 / factor)),
-    attention: put(factors),
-  });
-  const channels = (values: readonly (readonly number[])[] | undefined) => (values ?? []).flat();
-  switch (transform.kind) {
-    case 'tensorScale':
-      return scale(new Float32Array(heads * headDim).fill(calibration?.tensorFactor as number));
-    case 'channelScale':
-      return scale(Float32Array.from(channels(calibration?.channelFactors)));
-    case 'channelMean':
-      return same(Float32Array.from(channels(calibration?.channelMeans)));
-    case 'channelOrder':
-      return same(Uint32Array.from(channels(calibration?.channelOrder)));
-  }
+  if (!isCalibrated(transform)) return null;
+  const numbers = calibratedNumbers(transform, plan);
+  const packing = put(numbers.packing);
+  const isSame = numbers.attention === numbers.packing;
+  return { packing, attention: isSame ? packing : put(numbers.attention) };
 }

@@ -1,7 +1,12 @@
 /**
  * The kernels that append runs on one tensor: copies, window writes, and the residual kernel in its parts.
  */
-import type { QuantizedTensorScheme, TensorPlan, Transform } from '@lowbit-kv/core';
+import {
+  isMeasured,
+  type QuantizedTensorScheme,
+  type TensorPlan,
+  type Transform,
+} from '@lowbit-kv/core';
 import type { CodeOrder } from './code-order.js';
 import { codecText } from './codec-text.js';
 import { type Constants, composeShader, type Piece } from './compose.js';
@@ -83,7 +88,7 @@ function packPrograms(
   shape: TileShape | null,
 ): PackPrograms {
   const statistics = (scheme.transforms ?? []).flatMap((transform, i) => {
-    if (!('statisticsTokens' in transform)) return [];
+    if (!isMeasured(transform)) return [];
     const gather = gatherProgram(plan, numbers, constants, i);
     return [{ gather, measure: measureProgram(transform, constants) }];
   });

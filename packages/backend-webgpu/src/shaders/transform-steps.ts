@@ -2,10 +2,10 @@
  * The transforms of a tensor as WGSL: what packing does to a row, what attention does to a query, and what undoes them in a
  * sum of values, or in a key. docs/law.md 7.
  */
-import type { TensorPlan, Transform } from '@lowbit-kv/core';
+import { isMeasured, type TensorPlan, type Transform, transformsOf } from '@lowbit-kv/core';
 import type { Piece } from './compose.js';
 import { functionText } from './programs.js';
-import { type CalibratedPlace, type TensorNumbers, transformsOf } from './tensor-numbers.js';
+import type { CalibratedPlace, TensorNumbers } from './tensor-numbers.js';
 
 /** Lines of one step; `number` gives the number of a channel for packing, or for attention. */
 type StepLines = (step: Step) => readonly string[];
@@ -94,7 +94,7 @@ function stepsOf(plan: TensorPlan, numbers: TensorNumbers, prefix: string): Step
   let plane = 0;
   return transformsOf(plan).map((transform, i) => {
     const place = numbers.transforms[i] ?? null;
-    if ('statisticsTokens' in transform) {
+    if (isMeasured(transform)) {
       const statistic = `${prefix}statistic(page, ${plane++}u, head, channel)`;
       const attention = transform.kind === 'channelMean' ? statistic : `(1.0 / ${statistic})`;
       return { transform, place, packing: statistic, attention };

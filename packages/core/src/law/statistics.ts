@@ -8,7 +8,8 @@ import type { TensorPlan } from '../plan/plan.js';
 import type { ChannelScale } from '../scheme.js';
 import { pairwiseSum } from './hybrid.js';
 import { F16_MAX_BITS, F16_SMALLEST_NORMAL_BITS, offsetBits, settle } from './scale.js';
-import { fixedStep, isMeasured, type MeasuredTransform, measuredStep } from './transform-steps.js';
+import { isMeasured, type MeasuredTransform, transformsOf } from './transform-numbers.js';
+import { fixedStep, measuredStep } from './transform-steps.js';
 
 /** The channel scale that is measured on the sequence itself. */
 export type SequenceChannelScale = Extract<ChannelScale, { scope: 'sequence' }>;
@@ -17,13 +18,12 @@ const ONE = 0x3c00;
 
 /** A statistics page, f16 bits `[measured transforms, heads, headDim]`, from f16 tokens `[tokens, heads, headDim]`. */
 export function measureStatistics(plan: TensorPlan, tokens: Uint16Array): Uint16Array {
-  const { scheme, heads, headDim } = plan;
+  const { heads, headDim } = plan;
   const width = heads * headDim;
   const page = new Uint16Array(plan.statisticsPageBytes / 2);
-  if (scheme.bits === 16) return page;
   const values = decodeF16(tokens);
   let plane = 0;
-  for (const transform of scheme.transforms ?? []) {
+  for (const transform of transformsOf(plan)) {
     let step: ReturnType<typeof fixedStep>;
     if (isMeasured(transform)) {
       const bits = measure(transform, values, heads, headDim);

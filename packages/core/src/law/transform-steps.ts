@@ -6,9 +6,11 @@ import { decodeF16 } from '../float16.js';
 import type { TensorPlan } from '../plan/plan.js';
 import type { Hadamard, Transform } from '../scheme.js';
 import { hadamard, rotationSigns } from './rotation.js';
-
-/** A transform whose numbers are measured on the sequence itself. */
-export type MeasuredTransform = Extract<Transform, { scope: 'sequence' }>;
+import {
+  calibratedNumbers,
+  type MeasuredTransform,
+  type TransformNumbers,
+} from './transform-numbers.js';
 
 /** Each method works in place on the `headDim` channels of one head from element `at` on. */
 export interface TransformStep {
@@ -18,10 +20,6 @@ export interface TransformStep {
   applyToQuery(query: Float64Array, at: number, head: number): number;
   /** Undoes the transform of a sum of transformed vectors whose weights add up to `weight`. */
   invert(sum: Float64Array, at: number, head: number, weight: number): void;
-}
-
-export function isMeasured(transform: Transform): transform is MeasuredTransform {
-  return 'statisticsTokens' in transform;
 }
 
 /** A measured transform with its plane of a statistics page: f16 bits `[heads, headDim]`. */
@@ -42,45 +40,29 @@ export function measuredStep(
 /** A transform that takes nothing from the sequence: its numbers are in the scheme or in the calibration of the plan. */
 export function fixedStep(
   transform: Exclude<Transform, MeasuredTransform>,
-  { heads, headDim, calibration }: TensorPlan,
+  plan: TensorPlan,
 ): TransformStep {
-  // The planner has checked that a calibration holds what the transforms take from it.
-  const values = calibration ?? {};
+  const { headDim } = plan;
+  if (transform.kind === 'hadamard') return new RotationStep(transform, headDim);
+  const { packing, attention } = calibratedNumbers(transform, plan);
   switch (transform.kind) {
-    case 'hadamard':
-      return new RotationStep(transform, headDim);
-    case 'tensorScale': {
-      const factor = values.tensorFactor as number;
-      return calibratedScale(new Float32Array(heads * headDim).fill(factor), headDim);
-    }
+    case 'tensorScale':
     case 'channelScale':
-      return calibratedScale(channelsOf(values.channelFactors), headDim);
+      return new ScaleStep(packing, attention, headDim);
     case 'channelMean':
-      return new MeanStep(channelsOf(values.channelMeans), headDim);
+      return new MeanStep(packing, headDim);
     case 'channelOrder':
-      return new OrderStep(Int32Array.from(channelsOf(values.channelOrder)), headDim);
+      return new OrderStep(packing, headDim);
   }
 }
 
-function channelsOf(values: readonly (readonly number[])[] | undefined): Float32Array {
-  return Float32Array.from((values as readonly (readonly number[])[]).flat());
-}
-
-function calibratedScale(factors: Float32Array, headDim: number): TransformStep {
-  return new ScaleStep(
-    factors.map((factor) => 1 / factor),
-    factors,
-    headDim,
-  );
-}
-
 class ScaleStep implements TransformStep {
-  readonly #reciprocals: Float32Array;
-  readonly #factors: Float32Array;
+  readonly #reciprocals: TransformNumbers;
+  readonly #factors: TransformNumbers;
   readonly #dim: number;
 
   /** Both `[heads, headDim]`: what packing and what attention multiply with. */
-  constructor(reciprocals: Float32Array, factors: Float32Array, headDim: number) {
+  constructor(reciprocals: TransformNumbers, factors: TransformNumbers, headDim: number) {
     this.#reciprocals = reciprocals;
     this.#factors = factors;
     this.#dim = headDim;
@@ -101,10 +83,10 @@ class ScaleStep implements TransformStep {
 }
 
 class MeanStep implements TransformStep {
-  readonly #means: Float32Array;
+  readonly #means: TransformNumbers;
   readonly #dim: number;
 
-  constructor(means: Float32Array, headDim: number) {
+  constructor(means: TransformNumbers, headDim: number) {
     this.#means = means;
     this.#dim = headDim;
   }
@@ -131,10 +113,10 @@ class MeanStep implements TransformStep {
 }
 
 class OrderStep implements TransformStep {
-  readonly #order: Int32Array;
+  readonly #order: TransformNumbers;
   readonly #dim: number;
 
-  constructor(order: Int32Array, headDim: number) {
+  constructor(order: TransformNumbers, headDim: number) {
     this.#order = order;
     this.#dim = headDim;
   }
@@ -191,7 +173,7 @@ class RotationStep implements TransformStep {
 function multiply(
   values: Float32Array | Float64Array,
   at: number,
-  factors: Float32Array | Int8Array,
+  factors: TransformNumbers | Int8Array,
   first: number,
   count: number,
 ): void {

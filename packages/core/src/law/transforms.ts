@@ -5,7 +5,8 @@
  * for keys, on the weighted sum of packed values for values, in float64.
  */
 import type { TensorPlan } from '../plan/plan.js';
-import { fixedStep, isMeasured, measuredStep, type TransformStep } from './transform-steps.js';
+import { isMeasured, transformsOf } from './transform-numbers.js';
+import { fixedStep, measuredStep, type TransformStep } from './transform-steps.js';
 
 /** The transforms of one tensor, with the statistics of one sequence. */
 export class Transforms {
@@ -17,11 +18,12 @@ export class Transforms {
 
   /** Null when the tensor has none. `statistics` is a statistics page: f16 bits `[measured transforms, heads, headDim]`. */
   static of(plan: TensorPlan, statistics: Uint16Array | null): Transforms | null {
-    const { scheme, heads, headDim } = plan;
-    if (scheme.bits === 16 || (scheme.transforms ?? []).length === 0) return null;
+    const { heads, headDim } = plan;
+    const transforms = transformsOf(plan);
+    if (transforms.length === 0) return null;
     const width = heads * headDim;
     let plane = 0;
-    const steps = (scheme.transforms ?? []).map((transform) => {
+    const steps = transforms.map((transform) => {
       if (!isMeasured(transform)) return fixedStep(transform, plan);
       const bits = (statistics as Uint16Array).subarray(plane * width, ++plane * width);
       return measuredStep(transform, bits, headDim);

@@ -7,6 +7,7 @@ import { checkedCodecs, codecOf } from '../codec-rules.js';
 import { LowbitKvError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
 import { type Geometry, type LayerGeometry, resolveGeometry } from '../geometry.js';
+import { isMeasured, transformsOf } from '../law/transform-numbers.js';
 import { checkCount, checkOptions } from '../options.js';
 import type {
   Calibration,
@@ -279,14 +280,13 @@ function classOf(
 
 /** Transforms of a tensor that take statistics from the sequence. */
 function measuredTransforms(spec: TensorScheme): number {
-  if (spec.bits === 16) return 0;
-  return (spec.transforms ?? []).filter((step) => 'statisticsTokens' in step).length;
+  return transformsOf({ scheme: spec }).filter(isMeasured).length;
 }
 
 /** Statistics come from tokens the sequence still holds, so a sliding window bounds how many there can be. */
 function statisticsTokens(spec: QuantizedTensorScheme, shape: LayerGeometry): number {
   const wanted = (spec.transforms ?? []).map((step) =>
-    'statisticsTokens' in step ? step.statisticsTokens : 0,
+    isMeasured(step) ? step.statisticsTokens : 0,
   );
   return Math.min(Math.max(0, ...wanted), shape.slidingWindow?.size ?? Number.POSITIVE_INFINITY);
 }

@@ -4,6 +4,7 @@
  */
 import type { GroupCodec } from '../codec.js';
 import { type Geometry, resolveGeometry } from '../geometry.js';
+import { isMeasured, transformsOf } from '../law/transform-numbers.js';
 import { schemeFingerprint } from '../plan/plan.js';
 import type {
   Calibration,
@@ -140,9 +141,7 @@ export function inlineNeed(tensors: readonly TensorScheme[]): CalibrationNeed {
   const packed = tensors.filter((tensor) => tensor.bits !== 16);
   const values = [...new Set(packed.flatMap(calibratedValues))];
   if (values.length > 0) return { kind: 'offline', values };
-  const measured = packed.some(({ transforms }) =>
-    transforms?.some((step) => 'statisticsTokens' in step),
-  );
+  const measured = packed.some((scheme) => transformsOf({ scheme }).some(isMeasured));
   return { kind: measured ? 'prefill' : 'none' };
 }
 

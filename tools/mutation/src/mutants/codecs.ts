@@ -75,8 +75,8 @@ export const codecTargets: readonly Target[] = [
       },
       {
         kind: 'bound',
-        find: 'if (end === entries.capacity) refuseOutliers',
-        replace: 'if (end === entries.capacity - 1) refuseOutliers',
+        find: 'if (end === entries.capacity) throw',
+        replace: 'if (end === entries.capacity - 1) throw',
         why: 'the last place for an outlier is refused',
       },
     ],
