@@ -1,9 +1,5 @@
 /**
-<<<<<<< HEAD
  * Structs of kernels/general-*.cuh, as bytes. A test compiles those headers and compares.
-=======
- * Structs of kernels/general-tensor.cuh and kernels/general-tile.cuh, as bytes. A test compiles those headers and compares.
->>>>>>> cuda7
  */
 
 /** Offsets of 4-byte fields that follow one another from `first` on. */
@@ -84,7 +80,7 @@ export const GENERAL_TENSOR = {
       'rotaryPairs',
       'rotaryAdjacent',
       'frequencies',
-      'unused',
+      'codec',
     ]),
   },
 } as const;
@@ -172,6 +168,7 @@ export const GENERAL_MODES = [
   'levels',
   'levelsOverZero',
   'bands',
+  'codec',
 ] as const;
 export const GENERAL_CODES = ['signmag', 'full', 'fullSigned'] as const;
 export const LEVEL_SCALES = ['none', 'absoluteMaximum', 'rootMeanSquare'] as const;
