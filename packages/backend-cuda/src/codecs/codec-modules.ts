@@ -13,7 +13,11 @@ import { NVRTC_ADVICE, type Nvrtc } from '../nvrtc/nvrtc.js';
 import { type CudaCodec, codecSource, fileOf } from './codec-source.js';
 
 /** Of operations that texts spell out, none is fused: results are those of the codec's TypeScript. */
-const OPTIONS = ['--std=c++20', '--fmad=false', '--device-as-default-execution-space'] as const;
+export const NVRTC_OPTIONS = [
+  '--std=c++20',
+  '--fmad=false',
+  '--device-as-default-execution-space',
+] as const;
 
 /** What a compiler makes that the driver may take. */
 interface Target extends KernelImage {
@@ -44,11 +48,13 @@ export class CodecModules {
 
   #compile(codecs: readonly CudaCodec[], source: string): Uint8Array {
     const { nvrtc, name, kind } = this.#target();
-    const options = [...OPTIONS, `--gpu-architecture=${name}`];
+    const options = [...NVRTC_OPTIONS, `--gpu-architecture=${name}`];
     const headers = headersForNvrtc(source);
     const { image, log } = nvrtc.compile({ source, headers, options, kind });
     if (image !== undefined) return image;
-    const blamed = codecs.filter((codec) => log.includes(`${fileOf(codec)}(`));
+    const blamed = codecs.filter((codec) =>
+      new RegExp(`${fileOf(codec)}\\(\\d+\\): (\\w+ )?error`).test(log),
+    );
     throw new LowbitKvError('CODEC_INVALID', {
       message: `the CUDA text of a codec does not compile (NVRTC says: ${log})`,
       value: (blamed.length === 0 ? codecs : blamed).map(({ id }) => id),

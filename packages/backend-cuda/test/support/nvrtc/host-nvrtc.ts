@@ -59,13 +59,17 @@ function compile({ source, headers }: NvrtcProgram): Compiled {
       generated: { 'codecs.cuh': source },
       headers: folder,
     });
-    process.once('exit', result.remove);
   } catch (error) {
     // Lines of a text as NVRTC gives them.
     result = { log: String(error).replaceAll(/^(.*?):(\d+):\d+: /gm, '$1($2): ') };
   } finally {
     rmSync(folder, { recursive: true });
   }
+  if (compiled.size === 0) process.once('exit', removeAll);
   compiled.set(key, result);
   return result;
+}
+
+function removeAll(): void {
+  for (const result of compiled.values()) if ('remove' in result) result.remove();
 }
