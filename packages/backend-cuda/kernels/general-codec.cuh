@@ -12,6 +12,8 @@ namespace lowbit {
 /// Each has SIZE elements and BYTES of a group, `encode(values, bytes)` and `decode(bytes, values)`. Bytes lie at any address.
 template <typename... Codecs>
 struct CodecList {
+  static constexpr bool SOME = sizeof...(Codecs) > 0;
+
   /// Calls back with the codec of a number, the first being 1.
   template <typename Use>
   static LOWBIT_INLINE void use([[maybe_unused]] uint32_t number, [[maybe_unused]] Use use) {
@@ -23,7 +25,7 @@ struct CodecList {
 using OwnCodecs = CodecList<LOWBIT_CODECS>;
 
 LOWBIT_INLINE bool isCodec(const GeneralTensor& tensor) {
-  return tensor.bits != 16 && tensor.mode == GeneralMode::CODEC;
+  return OwnCodecs::SOME && tensor.bits != 16 && tensor.mode == GeneralMode::CODEC;
 }
 
 }  // namespace lowbit

@@ -1,15 +1,19 @@
-// The contract suite of core, over kernels that the host runs, or on the card of this machine with LOWBIT_KV_GPU=1.
+// The contract suite of core, over kernels that the host runs, or on the card of this machine with LOWBIT_KV_GPU=1 (its
+// codecs by nvcc where there is no NVRTC).
 import { describeBackend } from '@lowbit-kv/core/contract';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cudaBackend } from '../src/index.js';
+import { findNvrtc } from '../src/nvrtc/library.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { buildGeneralAttention, buildGeneralKernels } from './support/host/general-kernels.js';
 import { buildHostKernels } from './support/host/host-kernels.js';
+import { nvcc } from './support/nvrtc/nvcc.js';
 import { compiler } from './support/pack/host-program.js';
 import { F32_ATTENTION } from './support/tolerances.js';
 
 if (process.env.LOWBIT_KV_GPU === '1') {
-  const backend = cudaBackend();
+  const { found } = findNvrtc();
+  const backend = cudaBackend({ nvrtc: found.length > 0 || nvcc === undefined ? found : [nvcc] });
   afterAll(() => backend.dispose());
   describeBackend(backend, { tolerances: F32_ATTENTION });
 } else if (compiler === undefined) {

@@ -8,6 +8,7 @@ import { headersForNvrtc } from '../src/kernel-headers.js';
 import { findNvrtc, nvrtcNames } from '../src/nvrtc/library.js';
 import type { Nvrtc } from '../src/nvrtc/nvrtc.js';
 import { buildFakeLibrary, compiler } from './support/compile-fake.js';
+import { nvcc } from './support/nvrtc/nvcc.js';
 import { errorOf } from './support/open-fake.js';
 
 const codecs = [sharedExponentCodec(24), sharedExponentCodec(64)] as CudaCodec[];
@@ -106,17 +107,20 @@ test.skipIf(compiler === undefined)('a library that is too old is none', () => {
 const path = process.env.LOWBIT_KV_NVRTC;
 const real = findNvrtc(path === undefined ? {} : { nvrtc: path }).found[0];
 
-describe.skipIf(real === undefined)('libnvrtc of this machine (or LOWBIT_KV_NVRTC)', () => {
-  const nvrtc = real as Nvrtc;
+describe.each([
+  ['libnvrtc of this machine (or LOWBIT_KV_NVRTC)', real],
+  ['nvcc', nvcc],
+] as const)('%s', (_, found) => {
   const compile = (source: string, architecture: string, kind: 'machineCode' | 'ptx') =>
-    nvrtc.compile({
+    (found as Nvrtc).compile({
       source,
       headers: headersForNvrtc(source),
       options: [...NVRTC_OPTIONS, `--gpu-architecture=${architecture}`],
       kind,
     });
+  const options = { timeout: 120_000, skip: found === undefined };
 
-  it('compiles general kernels with two codecs to machine code', { timeout: 120_000 }, () => {
+  it('compiles general kernels with two codecs to machine code', options, () => {
     const { image, log } = compile(codecSource(codecs), 'sm_90', 'machineCode');
     expect(log).toBe('');
     const bytes = Buffer.from(image as Uint8Array);
@@ -127,22 +131,23 @@ describe.skipIf(real === undefined)('libnvrtc of this machine (or LOWBIT_KV_NVRT
       expect(bytes.includes(name)).toBe(true);
   });
 
-  it('compiles them to PTX', { timeout: 120_000 }, () => {
+  it('names the line of a text with an error', options, () => {
+    const [first, second] = codecs as [CudaCodec, CudaCodec];
+    const cuda = `// Text.\n__device__ int f() { return missing; }\n${second.cuda}`;
+    const { image, log } = compile(
+      codecSource([first, { ...second, cuda }]),
+      'sm_90',
+      'machineCode',
+    );
+    expect(image).toBeUndefined();
+    expect(log).toMatch(/^codec shared-exponent-64\(2\): error: identifier "missing" is undefined/);
+  });
+
+  it('compiles PTX', options, () => {
     const { image } = compile(codecSource(codecs.slice(0, 1)), 'compute_80', 'ptx');
     const text = Buffer.from(image as Uint8Array).toString();
     expect(text).toContain('.target sm_80');
     expect(text).toContain('.entry general_attend(');
     expect(text.at(-1)).toBe('\0');
-  });
-
-  it('names the line of a text with an error', { timeout: 120_000 }, () => {
-    const [first, second] = codecs as [CudaCodec, CudaCodec];
-    const broken = {
-      ...second,
-      cuda: `// Text.\n__device__ int f() { return missing; }\n${second.cuda}`,
-    };
-    const { image, log } = compile(codecSource([first, broken]), 'sm_90', 'machineCode');
-    expect(image).toBeUndefined();
-    expect(log).toMatch(/^codec shared-exponent-64\(2\): error: identifier "missing" is undefined/);
   });
 });

@@ -63,17 +63,16 @@ export function nvrtcNames({
   return [...names, ...folders.flatMap((folder) => names.map((name) => `${folder}/${name}`))];
 }
 
-/** Throws BACKEND_UNAVAILABLE when koffi does not load. */
+/** Never throws: `supports` says what is missing. */
 export function findNvrtc(options: NvrtcOptions = {}): NvrtcSearch {
   const { nvrtc } = options;
   if (typeof nvrtc === 'object') return { found: nvrtc, failures: new Map() };
   const names = nvrtc === undefined ? nvrtcNames(options) : [nvrtc];
-  const koffi = requireKoffi();
   const found = new Map<CudaVersion, Nvrtc>();
   const failures = new Map<string, string[]>();
   for (const name of names) {
     try {
-      const opened = open(koffi.load(name), name);
+      const opened = open(requireKoffi().load(name), name);
       // One library, by several of its names.
       if (!found.has(opened.version)) found.set(opened.version, opened);
     } catch (error) {
