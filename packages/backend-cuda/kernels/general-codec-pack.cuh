@@ -10,7 +10,7 @@ LOWBIT_INLINE void encodeGroups(const GeneralJob& job, const GeneralTile& tile, 
   unsigned char* block = page + static_cast<uint64_t>(tile.firstHead) * tensor.headBytes;
   const uint32_t first = parameterEntry(tensor, tile.firstSlot, 0);
   inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
-    OwnCodecs::use(tensor.codec, [&](auto codec) {
+    SplicedCodecs::use(tensor.codec, [&](auto codec) {
       using Codec = decltype(codec);
       LOWBIT_ROLLED
       for (uint32_t entry = thread; entry < tile.elements() / Codec::SIZE; entry += GENERAL_THREADS) {

@@ -53,7 +53,7 @@ LOWBIT_COLD void decodeTokenGroups(const DecodedRows& tile, uint32_t thread) {
 
 LOWBIT_INLINE void decodeCodecRows(const DecodedRows& tile, uint32_t thread) {
   const GeneralTensor& tensor = tile.tensor;
-  OwnCodecs::use(tensor.codec, [&](auto codec) {
+  SplicedCodecs::use(tensor.codec, [&](auto codec) {
     if (tensor.rowsAreChannels != 0) decodeTokenGroups<decltype(codec)>(tile, thread);
     else decodeChannelGroups<decltype(codec)>(tile, thread);
   });

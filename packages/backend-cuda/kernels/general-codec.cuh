@@ -1,10 +1,10 @@
 // Codecs of schemes: core's docs/law.md, section 15. Kernels that are compiled for some have their texts before this header, and
-// their names in LOWBIT_CODECS (src/codecs/codec-source.ts); kernels of the images have none.
+// their names in SPLICED_CODECS (src/codecs/codec-source.ts); kernels of the images have none.
 #pragma once
 #include "general-tensor.cuh"
 
-#if !defined(LOWBIT_CODECS)
-#define LOWBIT_CODECS
+#if !defined(SPLICED_CODECS)
+#define SPLICED_CODECS
 #endif
 
 namespace lowbit {
@@ -22,10 +22,10 @@ struct CodecList {
   }
 };
 
-using OwnCodecs = CodecList<LOWBIT_CODECS>;
+using SplicedCodecs = CodecList<SPLICED_CODECS>;
 
 LOWBIT_INLINE bool isCodec(const GeneralTensor& tensor) {
-  return OwnCodecs::SOME && tensor.bits != 16 && tensor.mode == GeneralMode::CODEC;
+  return SplicedCodecs::SOME && tensor.bits != 16 && tensor.mode == GeneralMode::CODEC;
 }
 
 }  // namespace lowbit

@@ -127,7 +127,7 @@ describe.each([
     expect(bytes.subarray(0, 4).toString('latin1')).toBe('\x7fELF');
     for (const name of [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL])
       expect(bytes.includes(`.text.${name}\0`)).toBe(true);
-    for (const name of ['lowbit_codec_15Codec', 'lowbit_codec_25Codec'])
+    for (const name of ['spliced_codec_15Codec', 'spliced_codec_25Codec'])
       expect(bytes.includes(name)).toBe(true);
   });
 

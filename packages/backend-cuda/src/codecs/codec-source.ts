@@ -8,14 +8,14 @@ export type CudaCodec = GroupCodec & { readonly cuda: string };
 
 /** Their numbers, for kernels, are their places here, from 1 on. Throws CODEC_INVALID for texts that include others. */
 export function codecSource(codecs: readonly CudaCodec[]): string {
-  const names = codecs.map((_, i) => `lowbit_codec_${i + 1}`);
+  const names = codecs.map((_, i) => `spliced_codec_${i + 1}`);
   return [
     // Texts may use what kernels include.
     '#include <cmath>',
     '#include <cstdint>',
     '#include <cstring>',
     ...codecs.map((codec, i) => namespaceOf(codec, names[i] as string)),
-    `#define LOWBIT_CODECS ${names.map((name) => `${name}::Codec`).join(', ')}`,
+    `#define SPLICED_CODECS ${names.map((name) => `${name}::Codec`).join(', ')}`,
     '#include "general-attend.cuh"',
     '#include "general-pack.cuh"',
     '',
