@@ -67,10 +67,12 @@ export function codecsOf({ key, value }: LayerPlan): readonly CudaCodec[] {
 
 function refusals({ key, value, geometry }: LayerPlan, nvrtc: () => NvrtcSearch): string[] {
   const reasons: string[] = [];
-  for (const { tensor, codec } of [key, value]) {
-    if (codec === undefined) continue;
-    const name = JSON.stringify(codec.id);
-    if (codec.cuda === undefined)
+  for (const { tensor, codec, scheme } of [key, value]) {
+    if (scheme.bits === 16 || scheme.quantizer.mode !== 'codec') continue;
+    const name = JSON.stringify(scheme.quantizer.codes);
+    if (codec === undefined)
+      reasons.push(`${tensor}: the plan does not carry its codec ${name}: make it again`);
+    else if (codec.cuda === undefined)
       reasons.push(`${tensor}: the codec ${name} brings no text for CUDA`);
     else if (nvrtc().found.length === 0) reasons.push(`${tensor}: ${withoutNvrtc(name, nvrtc())}`);
   }

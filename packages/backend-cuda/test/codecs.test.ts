@@ -144,6 +144,18 @@ describe('without a compiler', () => {
     });
   });
 
+  it('a plan that has lost its codecs is refused for that', () => {
+    const withoutCodec = (key: string, value: unknown) => (key === 'codec' ? undefined : value);
+    const plan = JSON.parse(JSON.stringify(planOf(), withoutCodec)) as Plan;
+    expect(open('/nowhere/libnvrtc.so.13').supports(plan)).toEqual({
+      kind: 'refused',
+      reasons: [
+        'key: the plan does not carry its codec "leading-bytes-5-2": make it again',
+        'value: the plan does not carry its codec "leading-bytes-24-3": make it again',
+      ],
+    });
+  });
+
   it('plans without codecs do not look for one', () => {
     const value = { bits: 16 } as const;
     const geometry = { layers: 1, queryHeads: 2, kvHeads: 2, keyHeadDim: 16, valueHeadDim: 16 };

@@ -66,13 +66,14 @@ export class CodecModules {
   #target(): Target {
     const { device } = this.#context;
     const { computeCapability } = device.properties;
+    const { version } = device.cuda;
     const { found } = this.#search();
-    const choice = chooseImage(found.flatMap(targetsOf), computeCapability, device.cuda.version);
+    const choice = chooseImage(found.flatMap(targetsOf), computeCapability, version);
     if (choice.image !== undefined) return choice.image as Target;
     throw new LowbitKvError('PLAN_REFUSED', {
       message: `NVRTC does not compile codecs for this card and driver: ${choice.reason}`,
-      value: found.map(({ library, version }) => `${library} of CUDA ${cudaVersionText(version)}`),
-      valid: `NVRTC that knows compute capability ${capabilityText(computeCapability)}, of CUDA ${cudaVersionText(device.cuda.version)} or before`,
+      value: found.map((nvrtc) => `${nvrtc.library} of CUDA ${cudaVersionText(nvrtc.version)}`),
+      valid: `NVRTC that knows compute capability ${capabilityText(computeCapability)}, of CUDA ${Math.floor(version / 1000)} or before`,
       next: `${choice.next} Or: ${NVRTC_ADVICE}`,
     });
   }

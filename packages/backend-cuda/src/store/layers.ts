@@ -130,19 +130,17 @@ function generalLayer(
   made: { dispose(): void }[],
 ): Layer {
   const codecs = codecsOf(plan);
-  const general = runtime.module('general');
-  const module = codecs.length === 0 ? general : runtime.codecModules.of(codecs);
+  const module = codecs.length === 0 ? runtime.module('general') : runtime.codecModules.of(codecs);
   const tensors = {
     key: numbersOf(runtime, plan, 'key', made),
     value: numbersOf(runtime, plan, 'value', made),
   };
-  const moduleOf = (name: 'key' | 'value') => (plan[name].codec === undefined ? general : module);
   const tensor = (name: 'key' | 'value'): LayerTensor => ({
     memory: memory[name],
     pages:
       plan[name].layout === null
         ? undefined
-        : generalPages(runtime, plan, memory[name], tensors[name], moduleOf(name)),
+        : generalPages(runtime, plan, memory[name], tensors[name], module),
   });
   return {
     plan,
