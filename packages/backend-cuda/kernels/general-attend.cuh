@@ -3,6 +3,7 @@
 // A block decodes 32 tokens of a kv head at a time into shared memory, their keys and then their values, and meets them with some
 // of the query heads that read it, all in f32. What it has seen stays in shared memory as well: a tile adds to it once.
 #pragma once
+#include "general-codec-rows.cuh"
 #include "general-join.cuh"
 #include "general-products.cuh"
 #include "general-rows.cuh"
@@ -122,7 +123,8 @@ struct GeneralBlock {
     const float* levels = hasLevels(tensor) ? side.levels : nullptr;
     const DecodedRows rows = {tensor, head, memory.at(plan.tile), 4 * plan.tileQuads, side.places, count, isRun, levels};
     inAllThreads<ATTEND_THREADS>([&](uint32_t thread) {
-      if (tensor.rowsAreChannels != 0) decodeChannelRows(rows, thread);
+      if (isCodec(tensor)) decodeCodecRows(rows, thread);
+      else if (tensor.rowsAreChannels != 0) decodeChannelRows(rows, thread);
       else decodeTokenRows(rows, thread);
     });
     if (tensor.bits != 16 && tensor.mode == GeneralMode::BANDS)

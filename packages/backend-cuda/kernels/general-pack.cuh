@@ -1,4 +1,4 @@
-// Packs any plan that is no codec into canonical pages, driven by numbers of the plan: what has no kernel of its own.
+// Packs any plan into canonical pages, driven by numbers of the plan: what has no kernel of its own.
 //
 //   general_pack       rows, transforms, top outliers, parameters, codes   grid: runs of tokens, heads or 1, packs
 //   general_outliers   outlier bytes of bands, behind it                   grid: heads, packs
@@ -7,6 +7,7 @@
 //
 // Blocks have GENERAL_THREADS threads. Where `job.scratch` is null they have `tileWords` words of dynamic shared memory.
 #pragma once
+#include "general-codec-pack.cuh"
 #include "general-codes.cuh"
 #include "general-measure.cuh"
 #include "general-top.cuh"
@@ -27,6 +28,10 @@ LOWBIT_INLINE void packTile(const GeneralJob& job, BandsShared& shared, float* m
   if (tile.tokens == 0) return;
   loadRows(job, pack, tile);
   transformRows(job, statisticsOf(job, job.firstPack + z), tile);
+  if (isCodec(job.tensor)) {
+    encodeGroups(job, tile, pack.piece);
+    return;
+  }
   if (job.tensor.topCount != 0) takeTopOutliers(job, tile, pack.piece);
   if (job.tensor.mode == GeneralMode::BANDS) settleBands(job, shared, tile, pack.piece);
   else settleGroups(job, tile, pack.piece);

@@ -7,7 +7,7 @@
 
 namespace lowbit {
 
-enum class GeneralMode : uint32_t { ASYMMETRIC, SYMMETRIC, HYBRID, LEVELS, LEVELS_OVER_ZERO, BANDS };
+enum class GeneralMode : uint32_t { ASYMMETRIC, SYMMETRIC, HYBRID, LEVELS, LEVELS_OVER_ZERO, BANDS, CODEC };
 enum class GeneralCodes : uint32_t { SIGNMAG, FULL, FULL_SIGNED };
 /// What a level table is scaled by.
 enum class LevelScale : uint32_t { NONE, ABSOLUTE_MAXIMUM, ROOT_MEAN_SQUARE };
@@ -46,7 +46,8 @@ struct GeneralTensor {
   uint32_t blockTokens;
   uint32_t pageBytes;
   uint32_t headBytes;
-  /// Of a row of codes; a row is a channel (1) or a token (0).
+  /// Of a row of codes; a row is a channel (1) or a token (0). With a codec a row is a group, of tokens of a channel (1) or of
+  /// channels of a token (0).
   uint32_t rowBytes;
   uint32_t rowsAreChannels;
   uint32_t tokensPerGroup;
@@ -110,7 +111,8 @@ struct GeneralTensor {
   uint32_t rotaryPairs;
   uint32_t rotaryAdjacent;
   uint32_t frequencies;
-  uint32_t unused;
+  /// Number of its codec among those of the kernels (general-codec.cuh), from 1 on.
+  uint32_t codec;
 };
 
 LOWBIT_INLINE GeneralTransform transformOf(const GeneralTensor& tensor, uint32_t number) {

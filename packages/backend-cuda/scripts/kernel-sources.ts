@@ -2,7 +2,6 @@
  * The text of the kernels of an image, and what its binaries are built from.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
@@ -14,6 +13,7 @@ import {
   type PackInstance,
   type TensorInstance,
 } from '../src/instances.js';
+import { headersOf, headerText } from '../src/kernel-headers.js';
 import { pageLayout } from '../src/pages/page-layout.js';
 
 export const KERNELS_FOLDER = fileURLToPath(new URL('../kernels/', import.meta.url));
@@ -147,22 +147,4 @@ export function sourceHash(part: Part, target: Target): string {
   for (const name of headersOf(text)) hash.update(`${name}\n${headerText(name)}`);
   const { kind, capability } = target;
   return hash.update(JSON.stringify([text, COMPILER_FLAGS, kind, capability])).digest('hex');
-}
-
-/** Headers of ours that a text includes, directly or not. */
-function headersOf(text: string): string[] {
-  const found = new Set<string>();
-  const visit = (some: string) => {
-    for (const [, name] of some.matchAll(/^#include "(.*)"$/gm)) {
-      if (name === undefined || found.has(name)) continue;
-      found.add(name);
-      visit(headerText(name));
-    }
-  };
-  visit(text);
-  return [...found].sort();
-}
-
-function headerText(name: string): string {
-  return readFileSync(KERNELS_FOLDER + name, 'utf8');
 }

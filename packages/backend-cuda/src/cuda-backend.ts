@@ -5,7 +5,7 @@ import { type Backend, type BackendProbe, LowbitKvError, type Plan } from '@lowb
 import { CapturedStep, type CapturedStepOptions } from './captured-step.js';
 import { probeCuda } from './driver/probe.js';
 import { kernelManifest } from './images.js';
-import { checkContext, Runtime, type RuntimeOptions } from './runtime.js';
+import { checkContext, lazyNvrtc, Runtime, type RuntimeOptions } from './runtime.js';
 import { CudaStore } from './store/cuda-store.js';
 import { type CudaSupport, supportOf } from './support.js';
 
@@ -25,9 +25,10 @@ export interface CudaBackend extends Backend {
 export function cudaBackend(options: CudaBackendOptions = {}): CudaBackend {
   let runtime: Runtime | undefined;
   let opening: Promise<Runtime> | undefined;
+  const nvrtc = lazyNvrtc(options);
   const open = () => {
     if (opening !== undefined) return opening;
-    const own = Runtime.open(options).then(
+    const own = Runtime.open(options, nvrtc).then(
       (opened) => {
         if (opening !== own) {
           opened.dispose();
@@ -49,7 +50,7 @@ export function cudaBackend(options: CudaBackendOptions = {}): CudaBackend {
     specVersion: 1,
     id: 'cuda',
     probe: () => probe(options),
-    supports: supportOf,
+    supports: (plan) => supportOf(plan, nvrtc),
     createStore: async (plan, storeOptions) => new CudaStore(await open(), plan, storeOptions),
     open,
     captureStep: async (stepOptions) => new CapturedStep(await open(), stepOptions),

@@ -35,3 +35,4 @@ export { PinnedMemory } from './driver/pinned-memory.js';
 export { Stream, type StreamOptions } from './driver/stream.js';
 export { UploadRing, type UploadRingOptions } from './driver/upload-ring.js';
 export { MINIMUM_CUDA } from './driver/version.js';
+export type { Nvrtc, NvrtcProgram, NvrtcResult } from './nvrtc/nvrtc.js';

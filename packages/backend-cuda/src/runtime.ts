@@ -2,6 +2,7 @@
  * A card in use: its context, a stream, the kernel images that it takes, and what caches share.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
+import { CodecModules } from './codecs/codec-modules.js';
 import { Context } from './driver/context.js';
 import { type CudaOptions, openCuda } from './driver/cuda.js';
 import { disposeAll } from './driver/dispose-all.js';
@@ -12,6 +13,7 @@ import { Stream } from './driver/stream.js';
 import { UploadRing } from './driver/upload-ring.js';
 import type { ImageManifest, Part } from './images.js';
 import { kernelManifest, partBytes } from './images.js';
+import { findNvrtc, type NvrtcOptions, type NvrtcSearch } from './nvrtc/library.js';
 import { BufferPool } from './store/buffer-pool.js';
 import { Moves } from './store/moves.js';
 import type { StepSession } from './store/step-session.js';
@@ -22,7 +24,7 @@ export interface KernelSource {
   readonly bytes: (image: ImageManifest, part: Part) => Uint8Array;
 }
 
-export interface RuntimeOptions extends CudaOptions {
+export interface RuntimeOptions extends CudaOptions, NvrtcOptions {
   /** Number of the device; default 0. Not with `context: 'current'`, which has its own. */
   readonly device?: number;
   /**
@@ -61,12 +63,24 @@ export function checkContext({ device, context = 'primary' }: RuntimeOptions): v
   }
 }
 
+/** Searches when it is first asked. */
+export function lazyNvrtc(options: NvrtcOptions): () => NvrtcSearch {
+  let search: NvrtcSearch | undefined;
+  return () => {
+    search ??= findNvrtc(options);
+    return search;
+  };
+}
+
 export class Runtime {
   readonly context: Context;
   readonly stream: Stream;
   readonly image: ImageManifest;
   readonly ring: UploadRing;
   readonly pool: BufferPool;
+  /** What compiles codecs. */
+  readonly nvrtc: () => NvrtcSearch;
+  readonly codecModules: CodecModules;
   readonly #kernels: KernelSource;
   /** By part, and by kernel where the driver compiles it. */
   readonly #modules = new Map<string, Module>();
@@ -80,17 +94,20 @@ export class Runtime {
     stream: Stream,
     image: ImageManifest,
     kernels: KernelSource,
+    nvrtc: () => NvrtcSearch,
   ) {
     this.context = context;
     this.stream = stream;
     this.image = image;
     this.ring = new UploadRing(context);
     this.pool = new BufferPool(context);
+    this.nvrtc = nvrtc;
+    this.codecModules = new CodecModules(context, nvrtc);
     this.#kernels = kernels;
   }
 
   /** Throws OPTION_INVALID, and BACKEND_UNAVAILABLE: no driver, no card, no kernels for it. */
-  static async open(options: RuntimeOptions = {}): Promise<Runtime> {
+  static async open(options: RuntimeOptions = {}, nvrtc = lazyNvrtc(options)): Promise<Runtime> {
     checkContext(options);
     const { device = 0, context: which = 'primary', kernels = PACKAGE_KERNELS } = options;
     const cuda = await openCuda(options);
@@ -101,7 +118,7 @@ export class Runtime {
       const image = requireImage(images, context.device) as ImageManifest;
       const stream =
         options.stream === undefined ? Stream.create(context) : Stream.of(context, options.stream);
-      return new Runtime(context, stream, image, kernels);
+      return new Runtime(context, stream, image, kernels, nvrtc);
     } catch (error) {
       context.dispose();
       throw error;

@@ -8,12 +8,15 @@ import {
   unexecutedFeatures,
 } from '@lowbit-kv/core';
 import { chooseInstance } from './choose-instance.js';
+import type { CudaCodec } from './codecs/codec-source.js';
 import { GENERAL_ATTEND_KERNEL } from './general/structs.js';
 import type { KernelInstance } from './instances.js';
+import type { NvrtcSearch } from './nvrtc/library.js';
+import { NVRTC_ADVICE } from './nvrtc/nvrtc.js';
 
 /**
  * `bandwidth`: attention reads long contexts at 90 to 98 % of what the card's memory gives, measured on an H200. `general`:
- * any plan but codecs, at several times that time; docs/kernels-cuda.md has figures.
+ * any plan, at several times that time; docs/kernels-cuda.md has figures.
  */
 export type SpeedClass = 'bandwidth' | 'general';
 
@@ -36,8 +39,10 @@ export type CudaSupport =
 /** Kv heads are a dimension of the grid. */
 const MOST_HEADS = 65_535;
 
-export function supportOf(plan: Plan): CudaSupport {
-  const reasons = new Set([...unexecutedFeatures(plan), ...plan.layers.flatMap(refusals)]);
+/** `nvrtc` is searched for when a plan needs it. */
+export function supportOf(plan: Plan, nvrtc: () => NvrtcSearch): CudaSupport {
+  const refused = plan.layers.flatMap((layer) => refusals(layer, nvrtc));
+  const reasons = new Set([...unexecutedFeatures(plan), ...refused]);
   return reasons.size === 0
     ? { kind: 'native', kernels: plan.layers.map(kernelsOf) }
     : { kind: 'refused', reasons: [...reasons] };
@@ -55,13 +60,29 @@ export function kernelsOf(layer: LayerPlan): LayerKernels {
     : { name: instance.name, speed: 'bandwidth', instance, reasons: [] };
 }
 
-function refusals({ key, value, geometry }: LayerPlan): string[] {
+/** Of a layer, each once: kernels know them by their places. */
+export function codecsOf({ key, value }: LayerPlan): readonly CudaCodec[] {
+  const codecs = [key.codec, value.codec].filter((codec) => codec !== undefined);
+  return [...new Set(codecs)] as CudaCodec[];
+}
+
+function refusals({ key, value, geometry }: LayerPlan, nvrtc: () => NvrtcSearch): string[] {
   const reasons: string[] = [];
-  for (const { tensor, codec } of [key, value]) {
-    if (codec !== undefined)
-      reasons.push(`${tensor}: the codec ${JSON.stringify(codec.id)} brings no text for CUDA`);
+  for (const { tensor, codec, scheme } of [key, value]) {
+    if (scheme.bits === 16 || scheme.quantizer.mode !== 'codec') continue;
+    const name = JSON.stringify(scheme.quantizer.codes);
+    if (codec === undefined)
+      reasons.push(`${tensor}: the plan does not carry its codec ${name}: make it again`);
+    else if (codec.cuda === undefined)
+      reasons.push(`${tensor}: the codec ${name} brings no text for CUDA`);
+    else if (nvrtc().found.length === 0) reasons.push(`${tensor}: ${withoutNvrtc(name, nvrtc())}`);
   }
   if (geometry.kvHeads > MOST_HEADS)
     reasons.push(`${geometry.kvHeads} kv heads are more than a launch has`);
   return reasons;
+}
+
+function withoutNvrtc(codec: string, { failures }: NvrtcSearch): string {
+  const tried = [...failures].map(([reason, libraries]) => `${libraries.join(', ')}: ${reason}`);
+  return `the codec ${codec} is compiled by NVRTC, which does not load (${tried.join('; ') || 'not for this platform'}): ${NVRTC_ADVICE}`;
 }

@@ -31,7 +31,8 @@ export interface GroupCodec {
   readonly wgsl?: string;
   /**
    * CUDA C++ that defines `__device__ void decodeGroup(const unsigned char* bytes, float* values)` and
-   * `__device__ void encodeGroup(const float* values, unsigned char* bytes)`; GROUP_SIZE and GROUP_BYTES are defined.
+   * `__device__ void encodeGroup(const float* values, unsigned char* bytes)`; GROUP_SIZE and GROUP_BYTES are macros. Bytes lie at
+   * any address; no operation is fused or approximate unless the text says so. Backends put it into a namespace: no #include.
    */
   readonly cuda?: string;
 }

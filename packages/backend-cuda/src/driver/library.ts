@@ -9,10 +9,9 @@ import {
   type CudaDriver,
   type CudaFunctionName,
 } from './functions.js';
+import { type Koffi, type Library, requireKoffi } from './koffi.js';
 import { cudaVersionText, driverAdvice, MINIMUM_CUDA } from './version.js';
 
-type Koffi = typeof import('koffi');
-type Library = ReturnType<Koffi['load']>;
 type NativeFunction = (...values: unknown[]) => number;
 
 /** Types in koffi's words. Addresses travel as integers, which is faster than as pointers. */
@@ -54,7 +53,7 @@ export async function openLibrary({
       next: 'Use another backend.',
     });
   }
-  const koffi = await importKoffi();
+  const koffi = requireKoffi();
   const failures: unknown[] = [];
   for (const name of names) {
     try {
@@ -69,20 +68,6 @@ export async function openLibrary({
     valid: names,
     next: `${driverAdvice(MINIMUM_CUDA)} In a container, start it with access to the GPU.`,
   });
-}
-
-async function importKoffi(): Promise<Koffi> {
-  try {
-    return (await import('koffi')).default as unknown as Koffi;
-  } catch (cause) {
-    throw new LowbitKvError('BACKEND_UNAVAILABLE', {
-      message: 'koffi, which calls the driver, does not load',
-      value: cause instanceof Error ? cause.message : cause,
-      valid: `koffi with its library for ${process.platform}-${process.arch}`,
-      next: 'Install the dependencies again, with optional dependencies.',
-      cause,
-    });
-  }
 }
 
 function bind(koffi: Koffi, library: Library, name: string): CudaDriver {

@@ -10,9 +10,14 @@ export class DeviceTensor {
   readonly #numbers: TensorNumbers;
   readonly #memory: DeviceMemory;
 
-  /** Throws PLAN_REFUSED for plans that general kernels do not run, DEVICE_OUT_OF_MEMORY. */
-  constructor(context: Context, plan: TensorPlan, rotary: RotaryEmbedding | null = null) {
-    this.#numbers = tensorNumbers(plan, rotary);
+  /** As `tensorNumbers`. Throws PLAN_REFUSED for plans that general kernels do not run, DEVICE_OUT_OF_MEMORY. */
+  constructor(
+    context: Context,
+    plan: TensorPlan,
+    rotary: RotaryEmbedding | null = null,
+    codec = 0,
+  ) {
+    this.#numbers = tensorNumbers(plan, rotary, codec);
     const { table } = this.#numbers;
     this.#memory = DeviceMemory.allocate(context, table.byteLength);
     try {

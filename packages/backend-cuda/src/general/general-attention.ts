@@ -1,5 +1,5 @@
 /**
- * Attention of one layer over any plan but codecs, in canonical pages: what no kernel instance was built for.
+ * Attention of one layer over any plan, in canonical pages: what no kernel instance was built for.
  */
 import type { LayerPlan } from '@lowbit-kv/core';
 import {

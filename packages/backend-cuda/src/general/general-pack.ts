@@ -1,5 +1,5 @@
 /**
- * Packs a tensor of any plan but codecs into canonical pages, and measures statistics pages: kernels/general-pack.cuh.
+ * Packs a tensor of any plan into canonical pages, and measures statistics pages: kernels/general-pack.cuh.
  */
 import {
   isMeasured,

@@ -1,5 +1,5 @@
 /**
- * Packed pages in canonical order, of any plan but codecs: for a store, through kernels driven by numbers of the plan.
+ * Packed pages in canonical order, of any plan: for a store, through kernels driven by numbers of the plan.
  */
 import { outlierCapacityError, type PackWork, type TensorWork } from '@lowbit-kv/core';
 import type { Stream } from '../driver/stream.js';

@@ -80,7 +80,7 @@ export const GENERAL_TENSOR = {
       'rotaryPairs',
       'rotaryAdjacent',
       'frequencies',
-      'unused',
+      'codec',
     ]),
   },
 } as const;
@@ -168,6 +168,7 @@ export const GENERAL_MODES = [
   'levels',
   'levelsOverZero',
   'bands',
+  'codec',
 ] as const;
 export const GENERAL_CODES = ['signmag', 'full', 'fullSigned'] as const;
 export const LEVEL_SCALES = ['none', 'absoluteMaximum', 'rootMeanSquare'] as const;

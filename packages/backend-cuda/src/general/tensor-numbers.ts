@@ -46,10 +46,14 @@ export interface TensorNumbers {
   write(view: DataView, at: number, table: bigint): void;
 }
 
-/** `rotary`: of keys that are held before it. Throws PLAN_REFUSED for codecs and for pages that kernels cannot count. */
+/**
+ * `rotary`: of keys that are held before it. `codec`: number of its codec among those of the kernels, 0 where it has none. Throws
+ * PLAN_REFUSED for pages that kernels cannot count.
+ */
 export function tensorNumbers(
   plan: TensorPlan,
   rotary: RotaryEmbedding | null = null,
+  codec = 0,
 ): TensorNumbers {
   const { layout, scheme, heads, headDim } = plan;
   const table = new TableWriter(transformsOf(plan).length);
@@ -58,6 +62,7 @@ export function tensorNumbers(
     headDim,
     bits: scheme.bits,
     rotationFactor: 1 / Math.sqrt(headDim),
+    codec,
     ...rotaryNumbers(rotary, table),
   };
   if (layout !== null && scheme.bits !== 16) {
@@ -89,7 +94,7 @@ function writeStruct(view: DataView, at: number, numbers: Numbers, table: bigint
 
 function checkPlan(
   { tensor }: TensorPlan,
-  { quantizer, outliers }: QuantizedTensorScheme,
+  { outliers }: QuantizedTensorScheme,
   layout: BlockLayout,
 ): void {
   const refuse = (message: string, value: unknown, valid: string): never => {
@@ -101,8 +106,6 @@ function checkPlan(
       where: { tensor },
     });
   };
-  if (quantizer.mode === 'codec')
-    refuse('general kernels do not run codecs', quantizer.codes, 'other quantizers');
   if (layout.codes.rows === 'channels' && layout.tokensPerGroup % 8 !== 0)
     refuse('groups along tokens end inside of a byte', layout.tokensPerGroup, 'multiples of 8');
   if (outliers?.kind === 'bands' && !outliers.groupShift)
@@ -117,7 +120,7 @@ function layoutNumbers(layout: BlockLayout): Numbers {
     pageBytes: layout.pageBytes,
     headBytes: layout.headBytes,
     rowBytes: layout.codes.rowBytes,
-    rowsAreChannels: layout.codes.rows === 'channels' ? 1 : 0,
+    rowsAreChannels: layout.codes.rows !== 'tokens' && layout.channelsPerGroup === 1 ? 1 : 0,
     tokensPerGroup: layout.tokensPerGroup,
     channelsPerGroup: layout.channelsPerGroup,
     parametersShared: layout.parametersShared ? 1 : 0,
@@ -144,6 +147,7 @@ function quantizerNumbers(scheme: QuantizedTensorScheme, table: TableWriter): Nu
   const { bits, quantizer, outliers } = scheme;
   const mode = (name: (typeof GENERAL_MODES)[number]) => GENERAL_MODES.indexOf(name);
   if (outliers?.kind === 'bands') return { mode: mode('bands') };
+  if (quantizer.mode === 'codec') return { mode: mode('codec') };
   const { codes } = quantizer;
   if (typeof codes === 'object')
     return {

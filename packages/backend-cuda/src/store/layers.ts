@@ -12,6 +12,7 @@ import {
 import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { choosePackInstance } from '../choose-instance.js';
+import type { CudaCodec } from '../codecs/codec-source.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAttention } from '../general/general-attention.js';
@@ -20,7 +21,7 @@ import type { KernelInstance, PackInstance } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
-import { kernelsOf, supportOf } from '../support.js';
+import { codecsOf, kernelsOf, supportOf } from '../support.js';
 import { FragmentPages } from './fragment-pages.js';
 import type { PackedPages } from './packed-pages.js';
 
@@ -47,9 +48,9 @@ export interface LayerSet {
   dispose(): void;
 }
 
-/** Throws DEVICE_OUT_OF_MEMORY, PLAN_REFUSED for plans without kernels, KERNEL_IMAGE_INVALID. */
+/** Throws DEVICE_OUT_OF_MEMORY, PLAN_REFUSED for plans without kernels, CODEC_INVALID, KERNEL_IMAGE_INVALID. */
 export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptions): LayerSet {
-  requireSupport(plan);
+  requireSupport(runtime, plan);
   const instances = plan.layers.map((layer) => kernelsOf(layer).instance);
   const packedBytes = (tensor: TensorPlan, layer: number) =>
     instances[layer] === undefined ? (tensor.layout?.pageBytes ?? 0) : fragmentPageBytes(tensor);
@@ -70,8 +71,8 @@ export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptio
   }
 }
 
-function requireSupport(plan: Plan): void {
-  const support = supportOf(plan);
+function requireSupport({ nvrtc }: Runtime, plan: Plan): void {
+  const support = supportOf(plan, nvrtc);
   if (support.kind === 'native') return;
   throw new LowbitKvError('PLAN_REFUSED', {
     message: 'the CUDA backend has no kernels for this plan',
@@ -128,6 +129,8 @@ function generalLayer(
   memory: LayerMemory,
   made: { dispose(): void }[],
 ): Layer {
+  const codecs = codecsOf(plan);
+  const module = codecs.length === 0 ? runtime.module('general') : runtime.codecModules.of(codecs);
   const tensors = {
     key: numbersOf(runtime, plan, 'key', made),
     value: numbersOf(runtime, plan, 'value', made),
@@ -137,18 +140,13 @@ function generalLayer(
     pages:
       plan[name].layout === null
         ? undefined
-        : generalPages(runtime, plan, memory[name], tensors[name]),
+        : generalPages(runtime, plan, memory[name], tensors[name], module),
   });
   return {
     plan,
     key: tensor('key'),
     value: tensor('value'),
-    attention: new GeneralAttention({
-      module: runtime.module('general'),
-      plan,
-      memory,
-      ...tensors,
-    }),
+    attention: new GeneralAttention({ module, plan, memory, ...tensors }),
     pageTokens: {
       key: plan.key.layout?.blockTokens ?? 1,
       value: plan.value.layout?.blockTokens ?? 1,
@@ -164,7 +162,9 @@ function numbersOf(
   made: { dispose(): void }[],
 ): DeviceTensor {
   const rotary = name === 'key' ? plan.geometry.rotary : null;
-  const tensor = new DeviceTensor(runtime.context, plan[name], rotary);
+  // 0 where it has none.
+  const codec = 1 + codecsOf(plan).indexOf(plan[name].codec as CudaCodec);
+  const tensor = new DeviceTensor(runtime.context, plan[name], rotary, codec);
   made.push(tensor);
   return tensor;
 }
@@ -174,8 +174,8 @@ function generalPages(
   { layer }: LayerPlan,
   memory: TensorMemory,
   tensor: DeviceTensor,
+  module = runtime.module('general'),
 ): GeneralPages {
-  const module = runtime.module('general');
   return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Builds fake-cuda.c with the C compiler of this machine.
+ * Builds fake libraries with the C compiler of this machine.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const source = fileURLToPath(new URL('./fake-cuda.c', import.meta.url));
+const FAKE_CUDA = './fake-cuda.c';
 
 /** Undefined where no C compiler is installed. */
 export const compiler = ['cc', 'gcc', 'clang'].find(
@@ -25,17 +25,22 @@ export const cudaHeader = [
   .flatMap((root) => (root === undefined ? [] : [join(root, 'include/cuda.h')]))
   .find((path) => existsSync(path));
 
-export function compile(args: readonly string[]): void {
+/** `file`: beside this one. */
+export function compile(args: readonly string[], file = FAKE_CUDA): void {
+  const source = fileURLToPath(new URL(file, import.meta.url));
   const { status, stderr } = spawnSync(compiler!, ['-Wall', '-Werror', ...args, source], {
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`${compiler} failed:\n${stderr}`);
 }
 
-/** A folder with `libcuda.so.1`, for one test file. */
-export function buildFakeLibrary(): { folder: string; library: string; remove(): void } {
-  const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-fake-cuda-'));
-  const library = join(folder, 'libcuda.so.1');
-  compile(['-shared', '-fPIC', '-O1', '-o', library]);
+/** A folder with a library, for one test file. */
+export function buildFakeLibrary(
+  name = 'libcuda.so.1',
+  file = FAKE_CUDA,
+): { folder: string; library: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-fake-library-'));
+  const library = join(folder, name);
+  compile(['-shared', '-fPIC', '-O1', '-o', library], file);
   return { folder, library, remove: () => rmSync(folder, { recursive: true }) };
 }

@@ -1,5 +1,6 @@
 /**
- * The backend over the fake driver: packing and moving run the kernels' own text on the host, attention computes in float64.
+ * The backend over the fake driver: packing, moving and general kernels run their own text on the host, as do codecs; the other
+ * attention computes in float64.
  */
 import koffi from 'koffi';
 import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../src/cuda-backend.js';
@@ -9,6 +10,7 @@ import { fakeAttention } from './attend/fake-attention.js';
 import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
 import type { FakeKernel } from './fake/kernels.js';
+import { type HostNvrtc, hostNvrtc } from './nvrtc/host-nvrtc.js';
 
 const ATTENTION = INSTANCES.map((instance) => fakeAttention(instance));
 
@@ -35,6 +37,8 @@ const IMAGE: ImageManifest = {
 export interface FakeBackend {
   readonly fake: FakeCuda;
   readonly backend: CudaBackend;
+  /** That the backend takes unless options say otherwise. */
+  readonly nvrtc: HostNvrtc;
 }
 
 /** `host`: packing, moving and general kernels. `optionsFor`: further options, when the fake is there. */
@@ -48,5 +52,7 @@ export function fakeBackend(
     addressOf: (buffer) => BigInt(koffi.address(buffer)),
   });
   const kernels = { images: () => [IMAGE], bytes: () => FAKE_FATBIN };
-  return { fake, backend: cudaBackend({ driver: fake.driver, kernels, ...optionsFor(fake) }) };
+  const nvrtc = hostNvrtc((own) => fake.addImage(own));
+  const options = { driver: fake.driver, kernels, nvrtc: [nvrtc], ...optionsFor(fake) };
+  return { fake, backend: cudaBackend(options), nvrtc };
 }

@@ -1,5 +1,5 @@
 /**
- * A codec for tests: one exponent per group, four bits per value; in TypeScript and in WGSL.
+ * A codec for tests: one exponent per group, four bits per value; in TypeScript, WGSL and CUDA C++.
  */
 import type { GroupCodec } from '../codec.js';
 import type { QuantizedTensorScheme } from '../scheme.js';
@@ -56,6 +56,7 @@ export function sharedExponentCodec(groupSize: number): GroupCodec {
       }
     },
     wgsl: WGSL,
+    cuda: CUDA,
   };
 }
 
@@ -98,5 +99,55 @@ fn decodeGroup(firstByte: u32) -> array<f32, GROUP_SIZE> {
     values[i] = f32(i32(code << 28u) >> 28u) * step;
   }
   return values;
+}
+`;
+
+/** As above: nothing here depends on how products round, or on whether they are fused with sums. */
+const CUDA = `
+__device__ unsigned bitsOf(float value) {
+  unsigned bits;
+  memcpy(&bits, &value, 4);
+  return bits;
+}
+
+__device__ float powerOfTwo(int exponent) {
+  unsigned bits = (unsigned)(exponent + 127) << 23;
+  float power;
+  memcpy(&power, &bits, 4);
+  return power;
+}
+
+__device__ unsigned codeOf(float value, float factor) {
+  if ((bitsOf(value) & 0x7fffffffu) > 0x7f800000u) return 0u;
+  float product = value * factor;
+  float scaled = product < -9.0f ? -9.0f : product > 9.0f ? 9.0f : product;
+  float whole = floorf(scaled);
+  int code = (int)whole + (scaled - whole >= 0.5f ? 1 : 0);
+  return (unsigned)(code < -8 ? -8 : code > 7 ? 7 : code) & 15u;
+}
+
+__device__ void encodeGroup(const float* values, unsigned char* bytes) {
+  unsigned largest = 0u;
+  for (int i = 0; i < GROUP_SIZE; i++) {
+    unsigned magnitude = bitsOf(values[i]) & 0x7fffffffu;
+    if (magnitude <= 0x7f800000u && magnitude > largest) largest = magnitude;
+  }
+  int exponent = (int)(largest >> 23) - 127;
+  exponent = exponent < ${LOWEST_EXPONENT} ? ${LOWEST_EXPONENT} : exponent > ${HIGHEST_EXPONENT} ? ${HIGHEST_EXPONENT} : exponent;
+  float factor = powerOfTwo(2 - exponent);
+  bytes[0] = (unsigned char)(exponent + 128);
+  for (int at = 1; at < GROUP_BYTES; at++) {
+    int first = 2 * (at - 1);
+    unsigned second = first + 1 < GROUP_SIZE ? codeOf(values[first + 1], factor) : 0u;
+    bytes[at] = (unsigned char)(codeOf(values[first], factor) | second << 4);
+  }
+}
+
+__device__ void decodeGroup(const unsigned char* bytes, float* values) {
+  float step = powerOfTwo((int)bytes[0] - 130);
+  for (int i = 0; i < GROUP_SIZE; i++) {
+    int code = bytes[1 + i / 2] >> (4 * (i % 2)) & 15;
+    values[i] = (float)(code < 8 ? code : code - 16) * step;
+  }
 }
 `;

@@ -6,6 +6,7 @@ import type { CudaDriver, CudaFunctionName, CudaFunctions } from '../../../src/d
 import { CUDA_FUNCTIONS } from '../../../src/driver/functions.js';
 import { RESULT } from '../../../src/driver/results.js';
 import { deviceAttribute, type FakeDevice } from './devices.js';
+import { FakeImages } from './images.js';
 import { kernelCalls } from './kernel-calls.js';
 import type { FakeKernel } from './kernels.js';
 import { memoryCalls } from './memory-calls.js';
@@ -37,6 +38,7 @@ function ptxVersionOf(version: number): number {
 export class FakeCuda {
   readonly driver: CudaDriver;
   readonly #state: FakeState;
+  readonly #images = new FakeImages();
   readonly #counts = new Map<CudaFunctionName, number>();
   readonly #faults = new Map<string, number>();
   #callsInOrder: CudaFunctionName[] = [];
@@ -70,6 +72,11 @@ export class FakeCuda {
       };
     }
     this.driver = driver as unknown as CudaDriver;
+  }
+
+  /** An image that has these kernels. */
+  addImage(kernels: readonly FakeKernel[]): Uint8Array {
+    return this.#images.add(kernels);
   }
 
   /** How often a function was called. */
@@ -120,7 +127,7 @@ export class FakeCuda {
     return {
       ...memoryCalls(state, inContext),
       ...streamCalls(state, inContext),
-      ...kernelCalls(state, kernels, ptxVersionOf(version), inContext),
+      ...kernelCalls(state, kernels, this.#images, ptxVersionOf(version), inContext),
       ...this.#deviceAndContextCalls(version, inContext),
     };
   }

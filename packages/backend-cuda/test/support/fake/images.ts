@@ -3,6 +3,8 @@
  */
 import { RESULT } from '../../../src/driver/results.js';
 
+import type { FakeKernel } from './kernels.js';
+
 /** First bytes of a cubin (ELF) and of a fatbin. */
 const MACHINE_CODE = [
   [0x7f, 0x45, 0x4c, 0x46],
@@ -11,6 +13,21 @@ const MACHINE_CODE = [
 
 /** A fatbin as far as the fake looks. */
 export const FAKE_FATBIN = Uint8Array.of(0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0);
+
+/** Images with kernels of their own, each by a number behind its magic. */
+export class FakeImages {
+  readonly #kernels: (readonly FakeKernel[])[] = [];
+
+  add(kernels: readonly FakeKernel[]): Uint8Array {
+    const number = this.#kernels.push(kernels);
+    return Uint8Array.of(...(MACHINE_CODE[0] as number[]), number, number >> 8, 0, 0);
+  }
+
+  kernelsOf(image: Uint8Array): readonly FakeKernel[] | undefined {
+    const isOwn = MACHINE_CODE[0]!.every((byte, index) => image[index] === byte);
+    return isOwn ? this.#kernels[image[4]! + 256 * image[5]! - 1] : undefined;
+  }
+}
 
 export interface LoadedImage {
   readonly result: number;

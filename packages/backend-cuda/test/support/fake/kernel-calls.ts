@@ -3,7 +3,7 @@
  */
 import type { CudaFunctions } from '../../../src/driver/functions.js';
 import { RESULT } from '../../../src/driver/results.js';
-import { loadImage } from './images.js';
+import { type FakeImages, loadImage } from './images.js';
 import { DeviceAccess, type Dimensions, type FakeKernel, readParameters } from './kernels.js';
 import type { FakeContext, FakeState } from './state.js';
 import { FakeViolation } from './violation.js';
@@ -36,6 +36,7 @@ interface LaunchRequest {
 export function kernelCalls(
   state: FakeState,
   kernels: readonly FakeKernel[],
+  images: FakeImages,
   ptxVersion: number,
   inContext: (work: (context: FakeContext) => number) => number,
 ): Calls {
@@ -89,7 +90,10 @@ export function kernelCalls(
           writeLog(ids, words, JIT_ERROR_LOG, loaded.errorLog);
         }
         if (loaded.result !== RESULT.SUCCESS) return loaded.result;
-        const handle = state.add('module', context.handle, { entries: loaded.entries });
+        const handle = state.add('module', context.handle, {
+          entries: loaded.entries,
+          kernels: images.kernelsOf(image as Uint8Array) ?? kernels,
+        });
         (out as BigUint64Array)[0] = handle;
         return RESULT.SUCCESS;
       }),
@@ -107,7 +111,7 @@ export function kernelCalls(
         const bytes = name as Uint8Array;
         if (bytes.at(-1) !== 0) throw new FakeViolation('a C string has no end');
         const text = new TextDecoder().decode(bytes.subarray(0, -1));
-        const kernel = kernels.find((candidate) => candidate.name === text);
+        const kernel = found.kernels.find((candidate) => candidate.name === text);
         const listed = found.entries === undefined || found.entries.includes(text);
         if (kernel === undefined || !listed) return RESULT.NOT_FOUND;
         const entry = { kernel, dynamicSharedBytes: 0, module };

@@ -28,8 +28,11 @@ interface Owned<T> {
 interface Kinds {
   stream: FakeStream;
   event: FakeEvent;
-  /** Kernels in it; undefined: any. */
-  module: { readonly entries: readonly string[] | undefined };
+  /** Names of kernels in it; undefined: any. */
+  module: {
+    readonly entries: readonly string[] | undefined;
+    readonly kernels: readonly FakeKernel[];
+  };
   function: { readonly kernel: FakeKernel; dynamicSharedBytes: number; readonly module: bigint };
   graph: readonly (() => void)[];
   graphExec: readonly (() => void)[];
