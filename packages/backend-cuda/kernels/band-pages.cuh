@@ -23,7 +23,7 @@ struct BandPage {
   static constexpr int INNER_STEP = INNER_MINIMUM + PLANE_BYTES;
   static constexpr int ENDS = INNER_STEP + PLANE_BYTES;
   static constexpr int OUTLIERS = ENDS + 2 * CHUNKS * PAGE_TOKENS;
-  static constexpr int HELD = 32 * DIM;
+  static constexpr int HELD = 15 * DIM;
   static constexpr int SLOT_BYTES = OUTLIERS + HELD;
 };
 

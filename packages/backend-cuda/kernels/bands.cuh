@@ -20,10 +20,9 @@ struct Bands {
   static constexpr int HEADS = 4;
   using Page = BandPage<DIM>;
   using Tile = BandTile<DIM>;
-  // What is done with a page takes many times what its copy takes: more warps are worth more than a page on its way.
-  using Slots = Ring<Page::SLOT_BYTES, Page::SLOT_BYTES, true>;
+  using Slots = Ring<Page::SLOT_BYTES, Page::SLOT_BYTES>;
   static constexpr int SHARED_BYTES = WARPS * (Slots::BYTES + Tile::BYTES + Tile::TABLE_BYTES + Slots::BARRIER_BYTES);
-  static_assert(2 * Tile::BYTES <= Page::SLOT_BYTES, "16 rows of both tensors fit where a page comes to");
+  static_assert(Tile::BYTES <= Page::SLOT_BYTES, "16 rows fit where a page comes to");
 };
 
 /// Entries of the pages of a warp, 32 of them at a time in its lanes, and how many of their outliers come first.
@@ -106,10 +105,11 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   if (item.rests > 0) early = rests[min(firstRestOf<WARPS>(warp) + lane % 16, item.rests - 1)];
   if (item.packedRests > 0) {
     meetRest<K, V, 1, WARPS, true, BandRows<K>, BandRows<V>>(columns, job, rests, early, 0, item.packedRests, head, nullptr, warp, lane,
-                                                             reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.key + Tile::BYTES));
+                                                             reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.value));
     ring.giveBack();
   }
   fetchKey(0);
+  fetchValue(0);
   meetRest<K, V, 1, WARPS, false>(columns, job, rests, early, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
   if (item.rests > 0) {
     // From channels 8 i + g, as tokens outside of pages leave them, to those that pages are met with.
@@ -127,12 +127,12 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   keys.prepare(job, firstRow, heads, job.key, lane);
   __syncwarp();
   int slots = entries.slots(0);
+  const uint8_t* keyOutliers = entries.key(0) + Page::OUTLIERS;
+  const uint8_t* valueOutliers = entries.value(0) + Page::OUTLIERS;
 #pragma unroll 1
   for (int turn = 0; turn < turns; turn++) {
     float logits[PAGE_TOKENS / 8];
     const int first = slots & 0xffff, end = first + (slots >> 16);
-    const uint8_t* keyOutliers = entries.key(turn) + Page::OUTLIERS;
-    const uint8_t* valueOutliers = entries.value(turn) + Page::OUTLIERS;
     ring.awaitKey(turn);
     // A loop that is not written out: its code would not fit into the instruction cache. Logits of later tokens push the others on.
 #pragma unroll 1
@@ -152,7 +152,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
       logits[PAGE_TOKENS / 8 - 2] = upper, logits[PAGE_TOKENS / 8 - 1] = lower;
     }
     __syncwarp();
-    fetchValue(turn);
+    fetchKey(turn + 1);
     if (job.softCap > 0.0f) capLogits(logits, job.softCap);
     if (slots != PAGE_TOKENS << 16) {
 #pragma unroll
@@ -164,9 +164,11 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
     ring.awaitValue(turn);
     meetBandValues<V>(seen, logits, ring.value, valueOutliers, first, end, job.value, tile, table, lane);
     __syncwarp();
-    if (turn % LANES == LANES - 1) entries.hold(turn + 1, lane);
-    fetchKey(turn + 1);
+    fetchValue(turn + 1);
     slots = entries.slots(turn + 1);
+    keyOutliers = entries.key(turn + 1) + Page::OUTLIERS;
+    valueOutliers = entries.value(turn + 1) + Page::OUTLIERS;
+    if (turn % LANES == LANES - 2) entries.hold(turn + 2, lane);
   }
   finish<DIM, 1, WARPS>(columns, shared, job, item, row, firstRow, head, firstHead, heads,
                         [](int number, int lane) { return bandChannel<DIM>(number, lane); });

@@ -141,7 +141,7 @@ export const BAND_INSTANCES: readonly BandInstance[] = ([64, 128] as const).map(
   name: `attend_bands_d${headDim}_h4`,
   headDim,
   blockHeads: 4,
-  warps: 12,
+  warps: 8,
 }));
 
 /** One for every way to pack a tensor that attention meets. */

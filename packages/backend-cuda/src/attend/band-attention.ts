@@ -19,14 +19,14 @@ const PARAMETERS = 5;
 const TILE_TOKENS = 16;
 const LINE_BYTES = 64;
 /** Outliers of a page and channel that come into shared memory. */
-const HELD_OUTLIERS = 32;
+const HELD_OUTLIERS = 15;
 
-/** Shared memory of a warp: a page, a tile. */
+/** Shared memory of a warp: two pages, a tile. */
 export function bandWarpBytes(headDim: number): number {
   const codes = headDim / 2;
   const ends = (2 * headDim) / 64;
   const page = PAGE_TOKENS * (codes + 2 * PARAMETERS + ends) + headDim * HELD_OUTLIERS;
-  return page + TILE_TOKENS * (2 * headDim + LINE_BYTES) + BARRIER_BYTES;
+  return 2 * page + TILE_TOKENS * (2 * headDim + LINE_BYTES) + BARRIER_BYTES;
 }
 
 export interface BandAttentionOptions {
