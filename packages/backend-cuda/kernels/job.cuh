@@ -84,4 +84,21 @@ struct DecodeJob {
   int queryHeads;
 };
 
+/// Numbers of a tensor with outlier bands that all pages share.
+struct BandTensor {
+  /// Of a head of a page.
+  int headBytes;
+  float outerLow;
+  float outerHigh;
+  float innerLow;
+  float innerHigh;
+};
+
+struct BandJob : DecodeJob {
+  BandTensor key;
+  BandTensor value;
+};
+
+static_assert(sizeof(BandJob) == sizeof(DecodeJob) + 2 * sizeof(BandTensor));
+
 }  // namespace lowbit

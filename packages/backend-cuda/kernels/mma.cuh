@@ -47,6 +47,14 @@ __device__ __forceinline__ float exp2Fast(float x) {
   return y;
 }
 
+/// Four 8 by 8 matrices of 16-bit elements: lanes 8 i to 8 i + 7 give the rows of matrix i.
+__device__ __forceinline__ void loadMatrices(uint32_t (&a)[4], uint32_t row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+               : "r"(row)
+               : "memory");
+}
+
 /// Four 8 by 8 matrices of 16-bit elements, turned: lanes 8 i to 8 i + 7 give the rows of matrix i.
 __device__ __forceinline__ void loadTransposed(uint32_t (&a)[4], uint32_t row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

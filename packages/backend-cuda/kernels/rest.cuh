@@ -191,18 +191,18 @@ struct Columns {
 template <int WARPS>
 __device__ __forceinline__ int firstRestOf(int warp) { return 16 * (WARPS - 1 - warp); }
 
+/// More query heads leave fewer registers.
+LOWBIT_ANYWHERE int quadsInFlight(int tiles) { return tiles == 1 ? 8 : 4; }
+
 /// Adds tokens that are on no page both, `begin` to `end` of an item, 16 at a time, in f16 with sums in f32. IN_SHARED: rows are
 /// read from shared memory, room for 16 rows of each tensor, as they must where there are packed ones among them. `early`: entry
-/// firstRestOf(warp) + lane % 16, when `begin` is 0.
-template <PageLayout K, PageLayout V, int TILES, int WARPS, bool IN_SHARED>
-__device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const DecodeJob& job, const RestEntry* table, const RestEntry& early,
+/// firstRestOf(warp) + lane % 16, when `begin` is 0. `KeyRows`, `ValueRows`: what decodes packed ones.
+template <PageLayout K, PageLayout V, int TILES, int WARPS, bool IN_SHARED, class KeyRows = RestRows<K, quadsInFlight(TILES)>,
+          class ValueRows = RestRows<V, quadsInFlight(TILES)>, class Job>
+__device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const Job& job, const RestEntry* table, const RestEntry& early,
                                          int begin, int end, int head, const __half* reciprocals, int warp, int lane, __half* keyRows,
                                          __half* valueRows) {
   const int g = lane / 4, t = lane % 4;
-  // More query heads leave fewer registers.
-  constexpr int IN_FLIGHT = TILES == 1 ? 8 : 4;
-  using KeyRows = RestRows<K, IN_FLIGHT>;
-  using ValueRows = RestRows<V, IN_FLIGHT>;
   const KeyRows keys = {keyRows, reciprocals};
   const ValueRows values = {valueRows, nullptr};
 #pragma unroll 1

@@ -9,6 +9,7 @@ namespace lowbit {
 /// Two slots of a warp, for the keys and the values of a page. All lanes call.
 template <int KEY_BYTES, int VALUE_BYTES>
 struct Ring {
+  static_assert(KEY_BYTES % 16 == 0 && VALUE_BYTES % 16 == 0);
   static constexpr int BYTES = KEY_BYTES + VALUE_BYTES;
   /// Of barriers, behind the slots of all warps.
   static constexpr int BARRIER_BYTES = LOWBIT_BULK ? 16 : 0;
@@ -28,8 +29,11 @@ struct Ring {
 #endif
   }
 
-  __device__ __forceinline__ void fetchKey(const uint8_t* piece, int lane) { fetch<KEY_BYTES>(key, piece, barriers, lane); }
-  __device__ __forceinline__ void fetchValue(const uint8_t* piece, int lane) { fetch<VALUE_BYTES>(value, piece, barriers + 8, lane); }
+  /// `bytes`: of the piece, a multiple of 16.
+  __device__ __forceinline__ void fetchKey(const uint8_t* piece, int lane, int bytes = KEY_BYTES) { fetch(key, piece, bytes, barriers, lane); }
+  __device__ __forceinline__ void fetchValue(const uint8_t* piece, int lane, int bytes = VALUE_BYTES) {
+    fetch(value, piece, bytes, barriers + 8, lane);
+  }
 
   /// Fetches of keys and of values take turns, two of them ahead of what is awaited; `skip` stands for those there is nothing for.
   __device__ __forceinline__ void awaitKey(int turn) { await(barriers, turn); }
@@ -50,13 +54,11 @@ struct Ring {
   }
 
  private:
-  template <int SLOT_BYTES>
-  static __device__ __forceinline__ void fetch(uint8_t* slot, const uint8_t* piece, uint32_t barrier, int lane) {
+  static __device__ __forceinline__ void fetch(uint8_t* slot, const uint8_t* piece, int bytes, uint32_t barrier, int lane) {
 #if LOWBIT_BULK
-    if (lane == 0) copyBulk(sharedAddress(slot), piece, SLOT_BYTES, barrier);
+    if (lane == 0) copyBulk(sharedAddress(slot), piece, bytes, barrier);
 #else
-    static_assert(SLOT_BYTES % 16 == 0);
-    for (int at = 16 * lane; at < SLOT_BYTES; at += 16 * LANES) copy16(sharedAddress(slot + at), piece + at);
+    for (int at = 16 * lane; at < bytes; at += 16 * LANES) copy16(sharedAddress(slot + at), piece + at);
     closeCopies();
 #endif
   }

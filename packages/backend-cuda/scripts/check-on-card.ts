@@ -1,12 +1,14 @@
 /**
  * Every kernel of the instance table on the card of this machine, against the reference: bytes of pages, attention within its
- * tolerance; then a thousand decode steps as a graph against steps outside of one. Run in the workspace: pnpm check-cuda
+ * tolerance; then a thousand decode steps as a graph against steps outside of one.
+ * Run in the workspace: pnpm check-cuda [--kernels=text of their names, without the steps]
  */
 import {
   createCache,
   createPlan,
   f16Tensor,
   f32ToF16,
+  type Geometry,
   type Plan,
   type Sequence,
   type TensorScheme,
@@ -14,14 +16,22 @@ import {
 import { createTwin, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import {
   asymmetric,
+  bands,
   channelScaled,
   createDraws,
   hybrid,
+  inlineCalibration,
   inlineScheme,
   symmetric,
 } from '@lowbit-kv/core/testing';
 import { type CudaBackend, cudaBackend, cudaTensor, DeviceMemory } from '../src/index.js';
-import { INSTANCES, type KernelInstance, type TensorInstance } from '../src/instances.js';
+import {
+  BAND_INSTANCES,
+  type BandInstance,
+  INSTANCES,
+  type KernelInstance,
+  type TensorInstance,
+} from '../src/instances.js';
 
 const STEPS = 1000;
 
@@ -29,26 +39,31 @@ const backend = cudaBackend();
 const { context, image } = await backend.open();
 console.log(`${context.device.properties.name}, kernels ${image.name}`);
 let failures = 0;
-for (const instance of INSTANCES) {
+const plans = [
+  ...INSTANCES.map((instance) => [instance.name, planOf(instance)] as const),
+  ...BAND_INSTANCES.map((instance) => [instance.name, bandPlanOf(instance)] as const),
+];
+const option = '--kernels=';
+const wanted = process.argv.find((argument) => argument.startsWith(option))?.slice(option.length);
+for (const [name, plan] of plans) {
+  if (wanted !== undefined && !name.includes(wanted)) continue;
   try {
-    console.log(`${instance.name}: ${await checkInstance(instance)}`);
+    console.log(`${name}: ${await checkPlan(name, plan)}`);
   } catch (error) {
     failures++;
-    console.log(`${instance.name} FAILED: ${error instanceof Error ? error.message : error}`);
+    console.log(`${name} FAILED: ${error instanceof Error ? error.message : error}`);
   }
 }
-console.log(await checkGraph(backend));
+if (wanted === undefined) console.log(await checkGraph(backend));
 backend.dispose();
 console.log(failures === 0 ? 'all as they must be' : `${failures} failed`);
 process.exitCode = failures === 0 ? 0 : 1;
 
-async function checkInstance(instance: KernelInstance): Promise<string> {
-  // As many query heads as a block takes, and one more block.
-  const plan = planOf(instance, instance.blockHeads + 1);
+async function checkPlan(name: string, plan: Plan): Promise<string> {
   const support = backend.supports(plan);
   if (support.kind === 'refused') throw new Error(support.reasons.join('; '));
   const [kernel] = support.kernels;
-  if (kernel?.speed !== 'bandwidth') throw new Error(`takes ${kernel?.name}`);
+  if (kernel?.name !== name) throw new Error(`takes ${kernel?.name}`);
   const twin = await createTwin(plan, backend, { tokens: 2048, tolerances: INTEGER_ATTENTION });
   try {
     const [a, b] = [twin.createPair(), twin.createPair()];
@@ -70,20 +85,43 @@ async function checkInstance(instance: KernelInstance): Promise<string> {
     let blocks = 0;
     for (const pair of [a, b, fork]) blocks += await twin.compareBlocks(pair);
     await twin.step([{ pair: await twin.crossed(fork), tokens: 3 }]);
-    return `${kernel.name}, ${blocks} blocks equal`;
+    return `${blocks} blocks equal`;
   } finally {
     twin.dispose();
   }
 }
 
-function planOf({ key, value, headDim }: KernelInstance, group: number): Plan {
+function planOf({ name, key, value, headDim, blockHeads }: KernelInstance): Plan {
   const scheme = inlineScheme({
     key: schemeOf(key, true, headDim),
     value: schemeOf(value, false, headDim),
   });
-  const shape = { layers: 1, queryHeads: 2 * group, kvHeads: 2 };
-  const geometry = { ...shape, keyHeadDim: headDim, valueHeadDim: headDim };
-  return createPlan(scheme, geometry, { blockTokens: 128 });
+  const hasWider = INSTANCES.some(
+    (other) =>
+      other.name !== name &&
+      other.name.startsWith(name.replace(/_h\d+$/, '_h')) &&
+      other.blockHeads > blockHeads,
+  );
+  return createPlan(scheme, geometryOf(headDim, blockHeads, hasWider), { blockTokens: 128 });
+}
+
+/** Windows of other lengths, so that one tensor has packed tokens that the other has not. */
+function bandPlanOf({ headDim, blockHeads }: BandInstance): Plan {
+  const scheme = inlineScheme({
+    key: bands('midRise', 'head', 48, { recent: 8, flush: 8 }),
+    value: bands('midRise', 'head', 64, { recent: 40, flush: 1 }),
+    sinks: 4,
+  });
+  const geometry = geometryOf(headDim, blockHeads);
+  const calibration = inlineCalibration(scheme, geometry);
+  if (calibration === undefined) throw new Error('bands take their thresholds from a calibration');
+  return createPlan(scheme, geometry, { blockTokens: 128, calibration });
+}
+
+/** Query heads that take several blocks, unless a wider kernel would take them all. */
+function geometryOf(headDim: number, blockHeads: number, hasWider = false): Geometry {
+  const shape = { layers: 1, queryHeads: 2 * (blockHeads + (hasWider ? 0 : 1)), kvHeads: 2 };
+  return { ...shape, keyHeadDim: headDim, valueHeadDim: headDim };
 }
 
 function schemeOf(instance: TensorInstance, isKey: boolean, headDim: number): TensorScheme {

@@ -3,10 +3,13 @@
  */
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { bandWarpBytes } from '../src/attend/band-attention.js';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';
 import {
+  BAND_INSTANCES,
+  type BandInstance,
   INSTANCES,
   type KernelInstance,
   PACK_INSTANCES,
@@ -53,25 +56,33 @@ function machineCode(major: number, minor: number, kibibytes: number): Target {
 }
 
 /** Warps of a block: as many as the instance wants, or as pages fit into shared memory. */
-export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): number {
+export function warpsOf(instance: KernelInstance | BandInstance, { sharedBytes }: Target): number {
+  const fitting = Math.floor(sharedBytes / warpBytes(instance));
+  if (fitting === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
+  return Math.min(instance.warps, fitting);
+}
+
+/** Shared memory of a warp. */
+function warpBytes(instance: KernelInstance | BandInstance): number {
+  if (!('key' in instance)) return bandWarpBytes(instance.headDim);
   const { key, value, headDim } = instance;
   const pieces =
     pageLayout({ tensor: 'key', headDim, ...key }).bytes +
     pageLayout({ tensor: 'value', headDim, ...value }).bytes;
-  const fitting = Math.floor(sharedBytes / (pieces + BARRIER_BYTES));
-  if (fitting === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
-  return Math.min(instance.warps, fitting);
+  return pieces + BARRIER_BYTES;
 }
 
 /** Names of the kernels of a part. */
 export function kernelNames(part: Part): string[] {
   if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
-  return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
+  const instances = { attend: INSTANCES, bands: BAND_INSTANCES, pack: PACK_INSTANCES }[part];
+  return instances.map(({ name }) => name);
 }
 
 export function sourceText(part: Part, target: Target): string {
   if (part === 'attend') return attendText(target);
+  if (part === 'bands') return bandsText(target);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
   return part === 'pack' ? packText() : moveText();
 }
@@ -105,6 +116,17 @@ function attendText(target: Target): string {
     ].join('\n');
   });
   return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+}
+
+function bandsText(target: Target): string {
+  const kernels = BAND_INSTANCES.map((instance) => {
+    const warps = warpsOf(instance, target);
+    return [
+      `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
+      `${instance.name}(const __grid_constant__ BandJob job) { attendBands<${instance.headDim}, ${warps}>(job); }`,
+    ].join('\n');
+  });
+  return ['#include "bands.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 function packText(): string {

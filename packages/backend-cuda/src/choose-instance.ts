@@ -11,6 +11,8 @@ import type {
 } from '@lowbit-kv/core';
 import { PAGE_TOKENS } from './attend/structs.js';
 import {
+  BAND_INSTANCES,
+  type BandInstance,
   INSTANCES,
   type KernelInstance,
   PACK_INSTANCES,
@@ -47,6 +49,53 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
   }
   const reason = `keys of ${text(key)} with values of ${text(value)} have no kernel yet`;
   return { instance: undefined, reasons: [reason] };
+}
+
+export type BandChoice =
+  | { readonly instance: BandInstance }
+  | { readonly instance: undefined; readonly reasons: readonly string[] };
+
+/** Whether a tensor has outlier bands. */
+export function hasBands({ scheme }: TensorPlan): boolean {
+  return scheme.bits !== 16 && scheme.outliers?.kind === 'bands';
+}
+
+/** For layers whose keys and values both have outlier bands. */
+export function chooseBandInstance({ key, value }: LayerPlan): BandChoice {
+  const reasons = [key, value].flatMap((plan) =>
+    refusedBands(plan as PackedTensorPlan).map((reason) => `${plan.tensor}: ${reason}`),
+  );
+  const instance = BAND_INSTANCES.find(
+    ({ headDim }) => headDim === key.headDim && headDim === value.headDim,
+  );
+  if (instance === undefined) {
+    const dims = BAND_INSTANCES.map(({ headDim }) => headDim).join(', ');
+    reasons.push(
+      `outlier bands of head dims ${key.headDim} and ${value.headDim} have no kernel of their own (there is ${dims})`,
+    );
+  }
+  return instance === undefined || reasons.length > 0
+    ? { instance: undefined, reasons }
+    : { instance };
+}
+
+function refusedBands({ scheme, layout }: PackedTensorPlan): string[] {
+  const { quantizer, transforms = [], stage } = scheme;
+  const reasons: string[] = [];
+  if (quantizer.codes !== 'midRise')
+    reasons.push('the middle band has a kernel of its own for midRise codes only');
+  if (layout.parametersShared)
+    reasons.push('outlier bands have a kernel of their own for parameters of a head only');
+  if (transforms.length > 0)
+    reasons.push('outlier bands with transforms have no kernel of their own');
+  if (stage === 'pre-rope')
+    reasons.push('keys held before the rotary embedding have no kernel of their own');
+  if (layout.blockTokens !== PAGE_TOKENS) {
+    reasons.push(
+      `outlier bands have a kernel of their own for blocks of ${PAGE_TOKENS} tokens, not of ${layout.blockTokens}`,
+    );
+  }
+  return reasons;
 }
 
 /** Where attention has a kernel, packing may have none. */

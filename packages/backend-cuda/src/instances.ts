@@ -49,6 +49,21 @@ export interface PackInstance {
   readonly hasFactors: boolean;
 }
 
+/**
+ * Attention over tokens whose outliers are told apart by bands, in canonical pages: codes of sign and magnitude in the middle, parameters
+ * of a token and head.
+ */
+export interface BandInstance {
+  /** In the kernel images. */
+  readonly name: string;
+  /** Of keys and values. */
+  readonly headDim: 64 | 128;
+  /** Query heads of a block. */
+  readonly blockHeads: 4;
+  /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
+  readonly warps: number;
+}
+
 export const BLOCK_HEADS = [4, 8] as const;
 export type BlockHeads = (typeof BLOCK_HEADS)[number];
 
@@ -121,6 +136,13 @@ function hasWideBlocks({ headDim, key, value }: Layer): boolean {
   if (headDim !== 128 || key.bits === 2) return false;
   return value.along === 'tokens' || (key.along === 'tokens' && key.groupSize > 32);
 }
+
+export const BAND_INSTANCES: readonly BandInstance[] = ([64, 128] as const).map((headDim) => ({
+  name: `attend_bands_d${headDim}_h4`,
+  headDim,
+  blockHeads: 4,
+  warps: 8,
+}));
 
 /** One for every way to pack a tensor that attention meets. */
 export const PACK_INSTANCES: readonly PackInstance[] = packInstances();

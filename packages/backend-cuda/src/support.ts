@@ -7,26 +7,27 @@ import {
   type Plan,
   unexecutedFeatures,
 } from '@lowbit-kv/core';
-import { chooseInstance } from './choose-instance.js';
+import { chooseBandInstance, chooseInstance, hasBands } from './choose-instance.js';
 import type { CudaCodec } from './codecs/codec-source.js';
 import { GENERAL_ATTEND_KERNEL } from './general/structs.js';
-import type { KernelInstance } from './instances.js';
+import type { BandInstance, KernelInstance } from './instances.js';
 import type { NvrtcSearch } from './nvrtc/library.js';
 import { NVRTC_ADVICE } from './nvrtc/nvrtc.js';
 
 /**
- * `bandwidth`: attention reads long contexts at 90 to 98 % of what the card's memory gives, measured on an H200. `general`:
- * any plan, at several times that time; docs/kernels-cuda.md has figures.
+ * `bandwidth`: attention reads long contexts at 80 to 98 % of what the card's memory gives, measured on an H200. `compute`: by a kernel
+ * for the plan whose arithmetic takes longer than that. `general`: any plan, at many times that time.
+ * docs/kernels-cuda.md has figures.
  */
-export type SpeedClass = 'bandwidth' | 'general';
+export type SpeedClass = 'bandwidth' | 'compute' | 'general';
 
 /** What a layer of a plan runs on. */
 export interface LayerKernels {
   /** Of attention. */
   readonly name: string;
   readonly speed: SpeedClass;
-  /** Undefined for general kernels. */
-  readonly instance: KernelInstance | undefined;
+  /** Undefined for general kernels; those of outlier bands have no `key`. */
+  readonly instance: KernelInstance | BandInstance | undefined;
   /** Why the plan takes no faster kernel; empty where there is none faster. */
   readonly reasons: readonly string[];
 }
@@ -49,15 +50,12 @@ export function supportOf(plan: Plan, nvrtc: () => NvrtcSearch): CudaSupport {
 }
 
 export function kernelsOf(layer: LayerPlan): LayerKernels {
-  const { instance, ...choice } = chooseInstance(layer);
-  return instance === undefined
-    ? {
-        name: GENERAL_ATTEND_KERNEL,
-        speed: 'general',
-        instance,
-        reasons: 'reasons' in choice ? choice.reasons : [],
-      }
-    : { name: instance.name, speed: 'bandwidth', instance, reasons: [] };
+  const isBands = hasBands(layer.key) && hasBands(layer.value);
+  const { instance, ...choice } = isBands ? chooseBandInstance(layer) : chooseInstance(layer);
+  if (instance !== undefined)
+    return { name: instance.name, speed: isBands ? 'compute' : 'bandwidth', instance, reasons: [] };
+  const reasons = 'reasons' in choice ? choice.reasons : [];
+  return { name: GENERAL_ATTEND_KERNEL, speed: 'general', instance, reasons };
 }
 
 /** Of a layer, each once: kernels know them by their places. */

@@ -1,10 +1,24 @@
 // The backend through the public API on the fake driver, against the reference: every byte and every output.
-import { createPlan, type Geometry, type Plan, type QuantizedTensorScheme } from '@lowbit-kv/core';
+import {
+  createPlan,
+  type Geometry,
+  type LayerPlan,
+  type Plan,
+  type QuantizedTensorScheme,
+} from '@lowbit-kv/core';
 import { createTwin, type Pair, type Twin } from '@lowbit-kv/core/contract';
-import { asymmetric, hybrid, inlineScheme, symmetric } from '@lowbit-kv/core/testing';
+import {
+  asymmetric,
+  bands,
+  hybrid,
+  inlineCalibration,
+  inlineScheme,
+  symmetric,
+} from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PACK_INSTANCES } from '../src/instances.js';
 import { packTile } from '../src/pages/pack-tile.js';
+import { kernelsOf } from '../src/support.js';
 import { type FakeBackend, fakeBackend } from './support/fake-backend.js';
 import type { CompiledKernels } from './support/host/compile-kernels.js';
 import { buildGeneralKernels } from './support/host/general-kernels.js';
@@ -48,6 +62,18 @@ function plainOf(value: QuantizedTensorScheme, change: Partial<Geometry> = {}): 
   return createPlan(scheme, { ...GEOMETRY, ...change }, { blockTokens: 128 });
 }
 
+/** One tensor has packed tokens that the other has not. */
+function bandsOf(headDim: number): Plan {
+  const scheme = inlineScheme({
+    key: bands('midRise', 'head', 48, { recent: 8, flush: 8 }),
+    value: bands('midRise', 'head', 64, { recent: 40, flush: 1 }),
+    sinks: 4,
+  });
+  const geometry = { ...GEOMETRY, queryHeads: 10, keyHeadDim: headDim, valueHeadDim: headDim };
+  const calibration = inlineCalibration(scheme, geometry)!;
+  return createPlan(scheme, geometry, { blockTokens: 128, calibration });
+}
+
 const WINDOW = { recent: 40, flush: 32 };
 
 const PLANS: readonly [string, Plan][] = [
@@ -65,6 +91,8 @@ const PLANS: readonly [string, Plan][] = [
       valueHeadDim: 64,
     }),
   ],
+  ['outlier bands, head dim 64', bandsOf(64)],
+  ['outlier bands, head dim 128', bandsOf(128)],
   [
     'soft cap and sliding window',
     planOf(4, 64, { softCap: 3, slidingWindow: { size: 150, sinks: 2 } }),
@@ -97,6 +125,7 @@ describe.skipIf(compiler === undefined)('the backend on the fake driver', () => 
 
   it.each(PLANS)('%s', async (_, plan) => {
     await withTwin(plan, async (twin) => {
+      expect(kernelsOf(plan.layers[0] as LayerPlan).speed).not.toBe('general');
       const [a, b] = [twin.createPair(), twin.createPair()] as [Pair, Pair];
       await twin.attend([a, b], [1, 1]);
       await twin.step([

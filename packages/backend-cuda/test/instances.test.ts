@@ -10,7 +10,9 @@ import {
 } from '@lowbit-kv/core';
 import {
   asymmetric,
+  bands,
   hybrid,
+  inlineCalibration,
   inlineScheme,
   offsetLevelTable,
   symmetric,
@@ -18,7 +20,13 @@ import {
 } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
 import { chooseInstance, choosePackInstance } from '../src/choose-instance.js';
-import { INSTANCES, PACK_INSTANCES, type TensorInstance } from '../src/instances.js';
+import {
+  BAND_INSTANCES,
+  INSTANCES,
+  PACK_INSTANCES,
+  type TensorInstance,
+} from '../src/instances.js';
+import { kernelsOf } from '../src/support.js';
 import { instanceTable } from './support/instance-table.js';
 import { FACTORS } from './support/pack/instances.js';
 
@@ -269,5 +277,51 @@ describe('refusals say what has no kernel', () => {
       kind: 'refused',
       reasons: ['key: f16 has no kernel yet'],
     });
+  });
+});
+
+describe('outlier bands', () => {
+  const plan = (
+    key: Partial<QuantizedTensorScheme>,
+    geometry: Partial<Geometry> = {},
+    blockTokens = 128,
+  ) => {
+    const tensor = bands('midRise', 'head');
+    const scheme = inlineScheme({ key: { ...tensor, ...key }, value: tensor });
+    const shape = { ...GEOMETRY, ...geometry };
+    const calibration = inlineCalibration(scheme, shape)!;
+    return createPlan(scheme, shape, { blockTokens, calibration });
+  };
+  const kernels = ({ layers }: Plan) => layers.map(kernelsOf);
+
+  it.each(BAND_INSTANCES.map((instance) => [instance.name, instance] as const))(
+    'take %s',
+    (name, instance) => {
+      const { headDim } = instance;
+      expect(kernels(plan({}, { keyHeadDim: headDim, valueHeadDim: headDim }))).toEqual([
+        { name, speed: 'compute', instance, reasons: [] },
+      ]);
+    },
+  );
+
+  it.each([
+    ['uniform codes', plan(bands('uniform', 'head')), 'key: the middle band has'],
+    ['parameters of all heads', plan(bands('midRise', 'allHeads')), 'key: outlier bands have'],
+    [
+      'keys before the rotary embedding',
+      plan({ stage: 'pre-rope' }, { rotary: { pairs: 'halves', frequencies: [1, 0.5] } }),
+      'key: keys held',
+    ],
+    ['blocks of 64 tokens', plan({}, {}, 64), 'blocks of 128 tokens, not of 64'],
+    ['head dim 96', plan({}, { keyHeadDim: 96, valueHeadDim: 96 }), 'of head dims 96 and 96'],
+  ])('of %s take the general kernel, and say why', (_, some, reason) => {
+    expect(kernels(some)).toEqual([
+      {
+        name: 'general_attend',
+        speed: 'general',
+        instance: undefined,
+        reasons: expect.arrayContaining([expect.stringContaining(reason)]),
+      },
+    ]);
   });
 });

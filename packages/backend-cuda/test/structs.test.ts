@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
+import { BAND_TENSOR, DECODE_JOB, ITEM, PAGE_ENTRY, REST_ENTRY } from '../src/attend/structs.js';
 import { GENERAL_THREADS } from '../src/general/general-pack.js';
 import {
   GENERAL_ATTENTION,
@@ -26,6 +26,7 @@ const HEADERS = {
     Item: ITEM,
     RestEntry: REST_ENTRY,
     DecodeJob: DECODE_JOB,
+    BandTensor: BAND_TENSOR,
   },
   'general-tensor.cuh': {
     GeneralTransform: GENERAL_TRANSFORM,

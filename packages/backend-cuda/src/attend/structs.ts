@@ -68,6 +68,14 @@ export const DECODE_JOB = {
   },
 } as const satisfies Struct;
 
+/** Numbers of a tensor with outlier bands that all pages share; those of keys and of values follow a DECODE_JOB. */
+export const BAND_TENSOR = {
+  bytes: 20,
+  fields: { headBytes: 0, outerLow: 4, outerHigh: 8, innerLow: 12, innerHigh: 16 },
+} as const satisfies Struct;
+
+export const BAND_JOB_BYTES = DECODE_JOB.bytes + 2 * BAND_TENSOR.bytes;
+
 /** Tokens of a packed page. */
 export const PAGE_TOKENS = 128;
 /** Rows of a source that a RestEntry can name; the source is in the bits above. */

@@ -9,6 +9,7 @@ import {
   type StoreOptions,
   type TensorPlan,
 } from '@lowbit-kv/core';
+import { BandAttention } from '../attend/band-attention.js';
 import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { choosePackInstance } from '../choose-instance.js';
@@ -17,7 +18,8 @@ import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAttention } from '../general/general-attention.js';
 import { GeneralPages } from '../general/general-pages.js';
-import type { KernelInstance, PackInstance } from '../instances.js';
+import type { Part } from '../images.js';
+import type { BandInstance, KernelInstance, PackInstance } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
@@ -53,7 +55,7 @@ export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptio
   requireSupport(runtime, plan);
   const instances = plan.layers.map((layer) => kernelsOf(layer).instance);
   const packedBytes = (tensor: TensorPlan, layer: number) =>
-    instances[layer] === undefined ? (tensor.layout?.pageBytes ?? 0) : fragmentPageBytes(tensor);
+    hasFragments(instances[layer]) ? fragmentPageBytes(tensor) : (tensor.layout?.pageBytes ?? 0);
   const memory = StoreMemory.allocate(runtime.stream, plan, pages, packedBytes);
   const made: { dispose(): void }[] = [memory];
   const dispose = () => disposeAll(made.toReversed());
@@ -61,14 +63,21 @@ export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptio
     const layers = plan.layers.map((layer, i) => {
       const own = memory.layers[i] as LayerMemory;
       const instance = instances[i];
-      if (instance !== undefined) return fragmentLayer(runtime, layer, own, instance, made);
-      return generalLayer(runtime, layer, own, made);
+      if (hasFragments(instance)) return fragmentLayer(runtime, layer, own, instance, made);
+      return canonicalLayer(runtime, layer, own, instance, made);
     });
     return { memory, layers, dispose };
   } catch (error) {
     dispose();
     throw error;
   }
+}
+
+/** Whether pages are in fragment order; they are canonical where not. */
+function hasFragments(
+  instance: KernelInstance | BandInstance | undefined,
+): instance is KernelInstance {
+  return instance !== undefined && 'key' in instance;
 }
 
 function requireSupport({ nvrtc }: Runtime, plan: Plan): void {
@@ -111,7 +120,7 @@ function fragmentLayer(
     attention: new LayerAttention({
       module: runtime.module('attend', instance.name),
       instance,
-      warps: warpsOf(runtime, instance),
+      warps: warpsOf(runtime, 'attend', instance),
       plan,
       memory,
     }),
@@ -123,10 +132,12 @@ function fragmentLayer(
   };
 }
 
-function generalLayer(
+/** Packed by general kernels; `instance`: what attention takes, if not the general kernel. */
+function canonicalLayer(
   runtime: Runtime,
   plan: LayerPlan,
   memory: LayerMemory,
+  instance: BandInstance | undefined,
   made: { dispose(): void }[],
 ): Layer {
   const codecs = codecsOf(plan);
@@ -146,12 +157,21 @@ function generalLayer(
     plan,
     key: tensor('key'),
     value: tensor('value'),
-    attention: new GeneralAttention({ module, plan, memory, ...tensors }),
+    attention:
+      instance === undefined
+        ? new GeneralAttention({ module, plan, memory, ...tensors })
+        : new BandAttention({
+            module: runtime.module('bands', instance.name),
+            instance,
+            warps: warpsOf(runtime, 'bands', instance),
+            plan,
+            memory,
+          }),
     pageTokens: {
       key: plan.key.layout?.blockTokens ?? 1,
       value: plan.value.layout?.blockTokens ?? 1,
     },
-    entryTokens: undefined,
+    entryTokens: instance === undefined ? undefined : PAGE_TOKENS,
   };
 }
 
@@ -179,8 +199,8 @@ function generalPages(
   return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer });
 }
 
-function warpsOf({ image }: Runtime, { name }: KernelInstance): number {
-  const warps = image.parts.attend.kernels[name]?.warps;
+function warpsOf({ image }: Runtime, part: Part, { name }: KernelInstance | BandInstance): number {
+  const warps = image.parts[part].kernels[name]?.warps;
   if (warps !== undefined) return warps;
   throw new LowbitKvError('KERNEL_IMAGE_INVALID', {
     message: 'the kernel image does not say how many warps a kernel has',

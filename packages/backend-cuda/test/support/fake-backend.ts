@@ -5,14 +5,17 @@
 import koffi from 'koffi';
 import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../src/cuda-backend.js';
 import type { ImageManifest } from '../../src/images.js';
-import { INSTANCES } from '../../src/instances.js';
-import { fakeAttention } from './attend/fake-attention.js';
+import { BAND_INSTANCES, INSTANCES } from '../../src/instances.js';
+import { fakeAttention, fakeBandAttention } from './attend/fake-attention.js';
 import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
 import type { FakeKernel } from './fake/kernels.js';
 import { type HostNvrtc, hostNvrtc } from './nvrtc/host-nvrtc.js';
 
-const ATTENTION = INSTANCES.map((instance) => fakeAttention(instance));
+const ATTENTION = [
+  ...INSTANCES.map((instance) => fakeAttention(instance)),
+  ...BAND_INSTANCES.map(fakeBandAttention),
+];
 
 const PART = { file: '', sources: '', sha256: '', kernels: {} };
 
@@ -26,6 +29,12 @@ const IMAGE: ImageManifest = {
       ...PART,
       kernels: Object.fromEntries(
         INSTANCES.map(({ name, warps }) => [name, { warps, registers: 168, spilledBytes: 0 }]),
+      ),
+    },
+    bands: {
+      ...PART,
+      kernels: Object.fromEntries(
+        BAND_INSTANCES.map(({ name, warps }) => [name, { warps, registers: 168, spilledBytes: 0 }]),
       ),
     },
     pack: PART,

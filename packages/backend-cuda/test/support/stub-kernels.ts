@@ -1,7 +1,7 @@
 /**
  * Kernels that do nothing, for tests of what happens around them.
  */
-import { DECODE_JOB } from '../../src/attend/structs.js';
+import { BAND_JOB_BYTES, DECODE_JOB } from '../../src/attend/structs.js';
 import type { ParameterType } from '../../src/driver/parameter-block.js';
 import {
   GENERAL_ATTEND_KERNEL,
@@ -9,7 +9,7 @@ import {
   GENERAL_JOB,
   GENERAL_PACK_KERNELS,
 } from '../../src/general/structs.js';
-import { INSTANCES, PACK_INSTANCES } from '../../src/instances.js';
+import { BAND_INSTANCES, INSTANCES, PACK_INSTANCES } from '../../src/instances.js';
 import { PACK_JOB } from '../../src/store/fragment-pages.js';
 import { IMPORT_JOB, WRITE_JOB } from '../../src/store/moves.js';
 import type { FakeKernel } from './fake/kernels.js';
@@ -26,6 +26,7 @@ export const PACK_STUBS = PACK_INSTANCES.map(({ name }) => stub(name, PACK_JOB.b
 export const STUBS: readonly FakeKernel[] = [
   ...PACK_STUBS,
   ...INSTANCES.map(({ name }) => stub(name, DECODE_JOB.bytes)),
+  ...BAND_INSTANCES.map(({ name }) => stub(name, BAND_JOB_BYTES)),
   stub('import_tensor', IMPORT_JOB.bytes),
   stub('write_rows', WRITE_JOB.bytes, WRITE_JOB.bytes),
   ...GENERAL_PACK_KERNELS.map((name) => stub(name, GENERAL_JOB.bytes)),

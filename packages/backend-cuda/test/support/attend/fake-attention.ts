@@ -1,8 +1,19 @@
 /**
- * An attention kernel for the fake driver: reads its job, tables and pages as kernels/decode.cuh does, and computes in float64.
+ * Attention kernels for the fake driver: read their job, tables and pages as kernels/decode.cuh and bands.cuh do, and compute in
+ * float64.
  */
-import { decodeF16, f16ToF32 } from '@lowbit-kv/core';
 import {
+  createPlan,
+  decodeF16,
+  decodeTokens,
+  f16ToF32,
+  type PackedTensorPlan,
+  type TensorCalibration,
+} from '@lowbit-kv/core';
+import { bands, inlineCalibration, inlineScheme } from '@lowbit-kv/core/testing';
+import {
+  BAND_JOB_BYTES,
+  BAND_TENSOR,
   DECODE_JOB,
   ITEM,
   PAGE_ENTRY,
@@ -10,7 +21,7 @@ import {
   QUERY_TYPES,
   REST_ENTRY,
 } from '../../../src/attend/structs.js';
-import type { KernelInstance } from '../../../src/instances.js';
+import type { BandInstance, KernelInstance } from '../../../src/instances.js';
 import { type PageLayout, pageLayout } from '../../../src/pages/page-layout.js';
 import type { DeviceAccess, FakeKernel, KernelCall } from '../fake/kernels.js';
 
@@ -23,11 +34,83 @@ export interface FakeLaunch {
 }
 
 export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] = []): FakeKernel {
+  const { headDim, key, value } = instance;
+  const layouts = {
+    key: pageLayout({ tensor: 'key', headDim, ...key }),
+    value: pageLayout({ tensor: 'value', headDim, ...value }),
+  };
+  const reader: PieceReader = {
+    bytesOf: (tensor) => layouts[tensor].bytes,
+    row: (tensor, piece, slot) => slotOf(piece, layouts[tensor], slot),
+  };
+  return fakeKernel(instance, DECODE_JOB.bytes, () => reader, launches);
+}
+
+/** Over canonical pages, decoded by the reference. */
+export function fakeBandAttention(instance: BandInstance): FakeKernel {
+  return fakeKernel(instance, BAND_JOB_BYTES, ({ parameters }) => {
+    const view = parameters.bytes(0);
+    const at = { key: DECODE_JOB.bytes, value: DECODE_JOB.bytes + BAND_TENSOR.bytes };
+    const bytesOf = (tensor: 'key' | 'value') =>
+      view.getInt32(at[tensor] + BAND_TENSOR.fields.headBytes, true);
+    return {
+      bytesOf,
+      row(tensor, piece, slot) {
+        const { headBytes, ...edges } = BAND_TENSOR.fields;
+        const thresholds = Object.fromEntries(
+          Object.entries(edges).map(([edge, offset]) => [
+            edge,
+            view.getFloat32(at[tensor] + offset, true),
+          ]),
+        ) as NonNullable<TensorCalibration['thresholds']>;
+        const plan = bandPlanOf(instance.headDim, bytesOf(tensor));
+        const values = new Float32Array(instance.headDim);
+        decodeTokens({ ...plan, calibration: { thresholds } }, piece, 0, slot, 1, values);
+        return values;
+      },
+    };
+  });
+}
+
+const bandPlans = new Map<string, PackedTensorPlan>();
+
+/** Of one head, with as much room for outliers as its bytes say. */
+function bandPlanOf(headDim: number, headBytes: number): PackedTensorPlan {
+  const name = `${headDim} ${headBytes}`;
+  const known = bandPlans.get(name);
+  if (known !== undefined) return known;
+  for (let reserve = 0; reserve <= 64; reserve++) {
+    const tensor = bands('midRise', 'head', reserve);
+    const scheme = inlineScheme({ key: tensor, value: tensor });
+    const shape = { layers: 1, queryHeads: 1, kvHeads: 1 };
+    const geometry = { ...shape, keyHeadDim: headDim, valueHeadDim: headDim };
+    const calibration = inlineCalibration(scheme, geometry)!;
+    const plan = createPlan(scheme, geometry, { blockTokens: PAGE_TOKENS, calibration });
+    const { key } = plan.layers[0]!;
+    if (key.layout?.headBytes !== headBytes) continue;
+    bandPlans.set(name, key as PackedTensorPlan);
+    return key as PackedTensorPlan;
+  }
+  throw new Error(`no page of head dim ${headDim} has ${headBytes} bytes`);
+}
+
+/** How a kernel reads the packed pages of a head. */
+interface PieceReader {
+  bytesOf(tensor: 'key' | 'value'): number;
+  row(tensor: 'key' | 'value', piece: Uint8Array, slot: number): Float32Array;
+}
+
+function fakeKernel(
+  instance: KernelInstance | BandInstance,
+  bytes: number,
+  readerOf: (call: KernelCall) => PieceReader,
+  launches: FakeLaunch[] = [],
+): FakeKernel {
   return {
     name: instance.name,
-    parameters: [{ bytes: DECODE_JOB.bytes }],
+    parameters: [{ bytes }],
     run(call) {
-      const job = new Job(call, instance);
+      const job = new Job(call, instance, readerOf(call));
       const { grid, block, sharedBytes } = call;
       launches.push({ grid, block, sharedBytes, items: job.items });
       // Later blocks first: the order is nobody's to count on.
@@ -54,19 +137,19 @@ class Job {
   /** Query heads of a kv head, and of a block at most. */
   readonly #group: number;
   readonly #blockHeads: number;
-  readonly #layouts: Readonly<Record<'key' | 'value', PageLayout>>;
+  readonly #reader: PieceReader;
 
-  constructor({ parameters, memory }: KernelCall, instance: KernelInstance) {
-    const { headDim, key, value, blockHeads } = instance;
+  constructor(
+    { parameters, memory }: KernelCall,
+    { headDim, blockHeads }: KernelInstance | BandInstance,
+    reader: PieceReader,
+  ) {
     this.#memory = memory;
     this.#view = parameters.bytes(0);
     this.#headDim = headDim;
     this.#group = this.#integer('queryHeads');
     this.#blockHeads = blockHeads;
-    this.#layouts = {
-      key: pageLayout({ tensor: 'key', headDim, ...key }),
-      value: pageLayout({ tensor: 'value', headDim, ...value }),
-    };
+    this.#reader = reader;
     this.items = memory.at(Int32Array, this.#pointer('items'), 1)[0]!;
   }
 
@@ -127,10 +210,11 @@ class Job {
       const first = (Math.floor(row / tokens) * heads + head) * tokens;
       return this.#halves(this.#pointer(`${tensor}Windows`), first + (row % tokens));
     }
-    const layout = this.#layouts[tensor];
+    const bytes = this.#reader.bytesOf(tensor);
     const piece = Math.floor(row / PAGE_TOKENS) * heads + head;
-    const pointer = this.#pointer(`${tensor}s`) + BigInt(piece * layout.bytes);
-    return slotOf(this.#memory.at(Uint8Array, pointer, layout.bytes), layout, row % PAGE_TOKENS);
+    const pointer = this.#pointer(`${tensor}s`) + BigInt(piece * bytes);
+    const memory = this.#memory.at(Uint8Array, pointer, bytes);
+    return this.#reader.row(tensor, memory, row % PAGE_TOKENS);
   }
 
   *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array]> {

@@ -1,0 +1,177 @@
+// Attention of one query token over canonical pages whose outliers are told apart by bands: as decode.cuh, a warp owns pages of
+// one kv head and holds what it has seen of them in registers.
+//
+// The middle band is met by integer tensor cores as codes of two lines that differ by their side: codes that rise with their values,
+// and bit 3 alone. Outliers are met as if they were in it; what they differ by lies in a tile of f16 of 16 tokens at a time.
+#pragma once
+#include "band-keys.cuh"
+#include "band-values.cuh"
+#include "finish.cuh"
+#include "ring.cuh"
+
+namespace lowbit {
+
+/// Numbers of a kernel.
+template <int DIM, int WARPS>
+struct Bands {
+  /// As what stays of queries and sums is held.
+  static constexpr PageLayout K = {Tensor::KEY, 4, DIM, Along::CHANNELS, DIM, false};
+  static constexpr PageLayout V = {Tensor::VALUE, 4, DIM, Along::TOKENS, 32, false};
+  static constexpr int HEADS = 4;
+  using Page = BandPage<DIM>;
+  using Tile = BandTile<DIM>;
+  using Slots = Ring<Page::SLOT_BYTES, Page::SLOT_BYTES>;
+  static constexpr int SHARED_BYTES = WARPS * (Slots::BYTES + Tile::BYTES + Tile::TABLE_BYTES + Slots::BARRIER_BYTES);
+  static_assert(Tile::BYTES <= Page::SLOT_BYTES, "16 rows fit where a page comes to");
+};
+
+/// Entries of the pages of a warp, 32 of them at a time in its lanes, and how many of their outliers come first.
+template <int DIM>
+struct HeldBandPages {
+  using Page = BandPage<DIM>;
+  const BandJob& job;
+  const PageEntry* table;
+  int head;
+  int end, stride, begin;
+  int4 held;
+  int keyBytes, valueBytes;
+
+  __device__ __forceinline__ const uint8_t* keyOf(int page) const { return job.keys + (static_cast<size_t>(page) * job.kvHeads + head) * job.key.headBytes; }
+  __device__ __forceinline__ const uint8_t* valueOf(int page) const {
+    return job.values + (static_cast<size_t>(page) * job.kvHeads + head) * job.value.headBytes;
+  }
+
+  /// Those of turns from a multiple of 32 on.
+  __device__ __forceinline__ void hold(int turn, int lane) {
+    const int page = begin + (turn + lane) * stride;
+    held = make_int4(0, 0, 0, 0), keyBytes = valueBytes = Page::OUTLIERS;
+    if (page >= end) return;
+    held = __ldg(reinterpret_cast<const int4*>(table) + page);
+    const int last = Page::CHUNKS * ((held.w & 0xffff) + (held.w >> 16)) - 1;
+    const auto bytesOf = [&](const uint8_t* piece) {
+      const int outliers = __ldg(reinterpret_cast<const uint16_t*>(piece + Page::ENDS) + last);
+      return Page::OUTLIERS + min((outliers + 15) / 16 * 16, Page::HELD);
+    };
+    keyBytes = bytesOf(keyOf(held.x)), valueBytes = bytesOf(valueOf(held.y));
+  }
+
+  __device__ __forceinline__ const uint8_t* key(int turn) const { return keyOf(__shfl_sync(ALL, held.x, turn % LANES)); }
+  __device__ __forceinline__ const uint8_t* value(int turn) const { return valueOf(__shfl_sync(ALL, held.y, turn % LANES)); }
+  __device__ __forceinline__ int slots(int turn) const { return __shfl_sync(ALL, held.w, turn % LANES); }
+  __device__ __forceinline__ int bytesOfKey(int turn) const { return __shfl_sync(ALL, keyBytes, turn % LANES); }
+  __device__ __forceinline__ int bytesOfValue(int turn) const { return __shfl_sync(ALL, valueBytes, turn % LANES); }
+};
+
+/// The body of a kernel. Grid: (items, kv heads, HEADS of their query heads); 32 WARPS threads; SHARED_BYTES of dynamic shared
+/// memory.
+template <int DIM, int WARPS>
+__device__ __forceinline__ void attendBands(const BandJob& job) {
+  using B = Bands<DIM, WARPS>;
+  constexpr PageLayout K = B::K, V = B::V;
+  using Page = typename B::Page;
+  using Tile = typename B::Tile;
+  extern __shared__ __align__(128) uint8_t shared[];
+  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+  const int head = blockIdx.y;
+  const Item item = job.itemTable[blockIdx.x];
+  if (static_cast<int>(blockIdx.x) >= __ldg(job.items)) return;
+
+  typename B::Slots ring(shared, warp, WARPS, lane);
+  uint8_t* own = shared + WARPS * (B::Slots::BYTES + B::Slots::BARRIER_BYTES) + warp * (Tile::BYTES + Tile::TABLE_BYTES);
+  __half* tile = reinterpret_cast<__half*>(own);
+  Line* table = reinterpret_cast<Line*>(own + Tile::BYTES);
+  HeldBandPages<DIM> entries = {job, job.pageTable + item.firstPage, head, item.pages, WARPS, warp};
+  const int turns = (item.pages - warp + WARPS - 1) / WARPS;
+  entries.hold(0, lane);
+  const auto fetchKey = [&](int turn) {
+    if (turn >= turns) return ring.skip();
+    ring.fetchKey(entries.key(turn), lane, entries.bytesOfKey(turn));
+  };
+  const auto fetchValue = [&](int turn) {
+    if (turn >= turns) return ring.skip();
+    ring.fetchValue(entries.value(turn), lane, entries.bytesOfValue(turn));
+  };
+  const int firstHead = blockIdx.z * B::HEADS;
+  const int heads = min(B::HEADS, job.queryHeads - firstHead);
+  const size_t row = static_cast<size_t>(item.sequence) * job.kvHeads + head;
+  const size_t firstRow = row * job.queryHeads + firstHead;
+  Columns<K, V> columns[1];
+  Seen<V>& seen = columns[0].seen;
+  seen.clear();
+  Queries<K>& queries = columns[0].queries;
+  queries.load(job.queries, job.queryType, (firstRow + min(lane / 8, heads - 1)) * DIM, nullptr, job.scale, lane);
+  const RestEntry* rests = job.restTable + item.firstRest;
+  RestEntry early = {};
+  if (item.rests > 0) early = rests[min(firstRestOf<WARPS>(warp) + lane % 16, item.rests - 1)];
+  if (item.packedRests > 0) {
+    meetRest<K, V, 1, WARPS, true, BandRows<K>, BandRows<V>>(columns, job, rests, early, 0, item.packedRests, head, nullptr, warp, lane,
+                                                             reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.value));
+    ring.giveBack();
+  }
+  fetchKey(0);
+  fetchValue(0);
+  meetRest<K, V, 1, WARPS, false>(columns, job, rests, early, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
+  if (item.rests > 0) {
+    // From channels 8 i + g, as tokens outside of pages leave them, to those that pages are met with.
+    float* outputs = reinterpret_cast<float*>(tile);  // [channel][t]
+#pragma unroll
+    for (int i = 0; i < DIM / 8; i++) outputs[4 * (8 * i + lane / 4) + lane % 4] = seen.output[i];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < DIM / 8; i++) seen.output[i] = outputs[4 * bandChannel<DIM>(i, lane) + lane % 4];
+    __syncwarp();
+  }
+  turnParts<K>(queries, lane);
+  Tile::clear(tile, lane);
+  BandKeys<DIM> keys;
+  keys.prepare(job, firstRow, heads, job.key, lane);
+  __syncwarp();
+  int slots = entries.slots(0);
+  const uint8_t* keyOutliers = entries.key(0) + Page::OUTLIERS;
+  const uint8_t* valueOutliers = entries.value(0) + Page::OUTLIERS;
+#pragma unroll 1
+  for (int turn = 0; turn < turns; turn++) {
+    float logits[PAGE_TOKENS / 8];
+    const int first = slots & 0xffff, end = first + (slots >> 16);
+    ring.awaitKey(turn);
+    // A loop that is not written out: its code would not fit into the instruction cache. Logits of later tokens push the others on.
+#pragma unroll 1
+    for (int number = 0; number < PAGE_TOKENS / 16; number++) {
+      const bool hasOutliers =
+          Tile::template scatter<InOrder>(tile, table, ring.key, keyOutliers, number, first, end, job.key, lane);
+      float upper, lower;
+      keys.meet(upper, lower, ring.key, number, job.key, lane);
+      if (hasOutliers) {
+        __syncwarp();
+        meetKeyOutliers<K>(upper, lower, tile, queries, lane);
+        __syncwarp();
+        Tile::clear(tile, lane);
+        __syncwarp();
+      }
+      pushOn<2>(logits);
+      logits[PAGE_TOKENS / 8 - 2] = upper, logits[PAGE_TOKENS / 8 - 1] = lower;
+    }
+    __syncwarp();
+    fetchKey(turn + 1);
+    if (job.softCap > 0.0f) capLogits(logits, job.softCap);
+    if (slots != PAGE_TOKENS << 16) {
+#pragma unroll
+      for (int i = 0; i < PAGE_TOKENS / 8; i++) {
+        const int token = 8 * i + lane / 4;
+        if (token < first || token >= end) logits[i] = -INFINITY;
+      }
+    }
+    ring.awaitValue(turn);
+    meetBandValues<V>(seen, logits, ring.value, valueOutliers, first, end, job.value, tile, table, lane);
+    __syncwarp();
+    fetchValue(turn + 1);
+    slots = entries.slots(turn + 1);
+    keyOutliers = entries.key(turn + 1) + Page::OUTLIERS;
+    valueOutliers = entries.value(turn + 1) + Page::OUTLIERS;
+    if (turn % LANES == LANES - 2) entries.hold(turn + 2, lane);
+  }
+  finish<DIM, 1, WARPS>(columns, shared, job, item, row, firstRow, head, firstHead, heads,
+                        [](int number, int lane) { return bandChannel<DIM>(number, lane); });
+}
+
+}  // namespace lowbit
