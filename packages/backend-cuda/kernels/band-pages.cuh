@@ -9,8 +9,8 @@
 
 namespace lowbit {
 
-/// A head of a page of 128 tokens: codes of 4 bits, parameters of tokens, ends of their outliers, outliers. `HELD`: outliers that
-/// come into shared memory; those of pages that have more are read where they are.
+/// A head of a page of 128 tokens: codes of 4 bits, parameters of tokens, ends of their outliers, outliers, of which there is room for
+/// MOST_OUTLIERS at most.
 template <int DIM>
 struct BandPage {
   static constexpr int CHUNKS = DIM / 64;
@@ -23,8 +23,8 @@ struct BandPage {
   static constexpr int INNER_STEP = INNER_MINIMUM + PLANE_BYTES;
   static constexpr int ENDS = INNER_STEP + PLANE_BYTES;
   static constexpr int OUTLIERS = ENDS + 2 * CHUNKS * PAGE_TOKENS;
-  static constexpr int HELD = 15 * DIM;
-  static constexpr int SLOT_BYTES = OUTLIERS + HELD;
+  static constexpr int MOST_OUTLIERS = 96 * DIM;
+  static constexpr int SLOT_BYTES = OUTLIERS + MOST_OUTLIERS;
 };
 
 __device__ __forceinline__ float halfIn(const uint8_t* plane, int index) {
@@ -67,6 +67,13 @@ struct OutlierParameters {
     return kind / 2 == 1 ? Line{-outerStep, tensor.outerLow - outerMinimum} : Line{outerStep, tensor.outerHigh + outerMinimum};
   }
 };
+
+/// As shl of PTX: zero where all bits are shifted out.
+__device__ __forceinline__ unsigned shiftedLeft(unsigned x, unsigned by) {
+  unsigned y;
+  asm("shl.b32 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(by));
+  return y;
+}
 
 /// Which bit is number `rank` of those that are set; 31 where they are fewer.
 __device__ __forceinline__ int rankedBit(unsigned bits, int rank) {
@@ -115,11 +122,11 @@ struct BandTile {
     }
   }
 
-  /// Adds to a cleared tile what outliers of tokens 16 `number` on differ by. Tokens from `first` to `end` count. `outliers`: those of
-  /// the page, in global memory. Order: where channels lie in a row. False where there are none.
+  /// Adds to a cleared tile what outliers of tokens 16 `number` on differ by. Tokens from `first` to `end` count. Order: where channels
+  /// lie in a row. False where there are none.
   template <class Order>
-  static __device__ __forceinline__ bool scatter(__half* rows, Line* table, const uint8_t* page, const uint8_t* outliers, int number, int first,
-                                                 int end, const BandTensor& tensor, int lane) {
+  static __device__ __forceinline__ bool scatter(__half* rows, Line* table, const uint8_t* page, int number, int first, int end,
+                                                 const BandTensor& tensor, int lane) {
     using Page = BandPage<DIM>;
     constexpr unsigned CHUNKS = Page::CHUNKS, RUNS = CHUNKS * TOKENS;
     // A run of outliers to a lane: of a chunk of channels of a token.
@@ -136,15 +143,18 @@ struct BandTile {
     if (from >= to) return false;
     fillTable(table, page, number, tensor, lane);
     __syncwarp();
-    // The run that is number `lane` among the filled ones: its token and chunk, and what its channels are turned by.
+    // The run that is number `lane` among the filled ones: in bytes, where its first channel lies in the tile; bits that channels add
+    // are turned by its token. From bit 16 on, where its codes begin.
     const unsigned filled = __ballot_sync(ALL, isFilled);
-    unsigned runOfRank = token * (2 * DIM) + (Order::chunk(chunk) ^ token % 8 * 16) + (chunk << 16);
+    unsigned runOfRank = (token * (2 * DIM) + (Order::chunk(chunk) ^ token % 8 * 16)) | (token * (DIM / 2) + 32 * chunk) << 16;
     if ((filled & (filled + 1u)) != 0u) runOfRank = __shfl_sync(ALL, runOfRank, rankedBit(filled, lane));
     const unsigned upToLane = 0xffffffffu >> (31 - lane);
     const uint8_t* codes = page + 32 * RUNS * number;
-    const uint8_t* stored = page + Page::OUTLIERS;
+    const uint8_t* outliers = page + Page::OUTLIERS + lane;
     uint8_t* bytes = reinterpret_cast<uint8_t*>(rows);
     const uint8_t* lines = reinterpret_cast<const uint8_t*>(table);
+    const unsigned one = isFilled ? 1u : 0u;
+    const int last = to - 1 - lane;
     int rank = -1;
 #pragma unroll 1
     for (int base = from; base < to; base += LANES * BATCH) {
@@ -153,38 +163,32 @@ struct BandTile {
       // Lanes beyond the last outlier do its work again.
 #pragma unroll
       for (int i = 0; i < BATCH; i++) {
-        const unsigned begin = static_cast<unsigned>(runBegin - base - LANES * i);
-        const unsigned begins = __reduce_or_sync(ALL, isFilled && begin < LANES ? 1u << begin : 0u);
+        const unsigned begins = __reduce_or_sync(ALL, shiftedLeft(one, static_cast<unsigned>(runBegin - base - LANES * i)));
         runs[i] = __shfl_sync(ALL, runOfRank, rank + __popc(begins & upToLane));
         rank += __popc(begins);
-      }
-      const bool areHeld = min(base + LANES * BATCH, to) <= Page::HELD;
-#pragma unroll
-      for (int i = 0; i < BATCH; i++) {
-        const int index = min(base + LANES * i + lane, to - 1);
-        found[i] = areHeld ? stored[index] : __ldg(outliers + index);
+        found[i] = outliers[min(base + LANES * i, last)];
       }
 #pragma unroll
       for (int i = 0; i < BATCH; i++) {
-        // Rows of codes are a quarter of those of the tile.
-        const unsigned row = runs[i] % 65536 / (2 * DIM);
-        const unsigned byte = codes[row * (DIM / 2) + (runs[i] >> 16) * 32 + found[i] % 64 / 2];
-        nibbles[i] = byte >> found[i] % 2 * 4 & 15u;
-        line[i] = *reinterpret_cast<const float2*>(lines + row * 64 + (nibbles[i] & 8u) * 4 + found[i] / 64 * 8);
+        const unsigned codesOfRun = runs[i] >> 16;
+        nibbles[i] = codes[codesOfRun | (found[i] >> 1 & 31u)] >> (found[i] << 2 & 4u) & 15u;
+        // A token has as many bytes of lines as of codes at most, or twice as many.
+        const unsigned ofToken = DIM == 128 ? codesOfRun & ~63u : codesOfRun * 2;
+        line[i] = *reinterpret_cast<const float2*>(lines + (ofToken | (nibbles[i] << 2 & 32u) | (found[i] >> 3 & 24u)));
       }
 #pragma unroll
       for (int i = 0; i < BATCH; i++)
-        *reinterpret_cast<__half*>(bytes + (runs[i] % 65536 ^ Order::channel(found[i] % 64))) =
+        *reinterpret_cast<__half*>(bytes + ((runs[i] & 0xffffu) ^ Order::channel(found[i]))) =
             __float2half_rn(fmaf(static_cast<float>(nibbles[i]), line[i].x, line[i].y));
     }
     return true;
   }
 };
 
-/// Channels in their order. Both give bytes: of the first channel of a chunk, and what a channel of a chunk adds, in other bits.
+/// Channels in their order. Both give bytes: of the first channel of a chunk, and what the channel of an outlier adds, in other bits.
 struct InOrder {
   static __device__ __forceinline__ unsigned chunk(unsigned chunk) { return 128 * chunk; }
-  static __device__ __forceinline__ unsigned channel(unsigned channel) { return 2 * channel; }
+  static __device__ __forceinline__ unsigned channel(unsigned outlier) { return outlier * 2 & 126u; }
 };
 
 /// Rows of 16 tokens of which some are on packed pages, as RestRows.

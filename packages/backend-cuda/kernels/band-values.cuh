@@ -13,7 +13,10 @@ __device__ __forceinline__ int bandChannel(int number, int lane) { return DIM / 
 template <int DIM>
 struct InSums {
   static __device__ __forceinline__ unsigned chunk(unsigned chunk) { return 64 / (DIM / 8) * 2 * chunk; }
-  static __device__ __forceinline__ unsigned channel(unsigned channel) { return channel % (DIM / 8) * 16 + channel / (DIM / 8) * 2; }
+  static __device__ __forceinline__ unsigned channel(unsigned outlier) {
+    constexpr unsigned OWN = DIM / 8;
+    return (outlier * 16 & (OWN - 1) * 16) | (outlier / (OWN / 2) & 64 / OWN * 2 - 2);
+  }
 };
 
 /// Bytes of four words, turned: word i gets byte i of all, the first word's in its lowest byte. `isSwapped`: words 2 and 3 are first.
@@ -39,8 +42,8 @@ __device__ __forceinline__ void pushOn(Element (&elements)[SIZE]) {
 
 /// Adds the values of a page: `logits` become weights. `tile`, `table`: of the warp, the tile cleared.
 template <PageLayout V>
-__device__ __forceinline__ void meetBandValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, const uint8_t* outliers,
-                                               int first, int end, const BandTensor& tensor, __half* tile, Line* table, int lane) {
+__device__ __forceinline__ void meetBandValues(Seen<V>& seen, float (&logits)[PAGE_TOKENS / 8], const uint8_t* page, int first, int end,
+                                               const BandTensor& tensor, __half* tile, Line* table, int lane) {
   constexpr int DIM = V.headDim, ROWS = PAGE_TOKENS / 8, PAIRS = DIM / 16;
   using Page = BandPage<DIM>;
   using Tile = BandTile<DIM>;
@@ -84,7 +87,7 @@ __device__ __forceinline__ void meetBandValues(Seen<V>& seen, float (&logits)[PA
   // into the instruction cache, but arrays are pushed on.
 #pragma unroll 1
   for (int number = 0; number < PAGE_TOKENS / 16; number++) {
-    const bool hasOutliers = Tile::template scatter<InSums<DIM>>(tile, table, page, outliers, number, first, end, tensor, lane);
+    const bool hasOutliers = Tile::template scatter<InSums<DIM>>(tile, table, page, number, first, end, tensor, lane);
     const int word = number / (ROWS / 4), step = number % (ROWS / 4);
     if (step == 0) {
 #pragma unroll

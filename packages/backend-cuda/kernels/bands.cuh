@@ -20,9 +20,10 @@ struct Bands {
   static constexpr int HEADS = 4;
   using Page = BandPage<DIM>;
   using Tile = BandTile<DIM>;
-  using Slots = Ring<Page::SLOT_BYTES, Page::SLOT_BYTES>;
+  // What is done with a page takes many times what its copy takes: none needs to be on its way meanwhile.
+  using Slots = Ring<Page::SLOT_BYTES, Page::SLOT_BYTES, true>;
   static constexpr int SHARED_BYTES = WARPS * (Slots::BYTES + Tile::BYTES + Tile::TABLE_BYTES + Slots::BARRIER_BYTES);
-  static_assert(Tile::BYTES <= Page::SLOT_BYTES, "16 rows fit where a page comes to");
+  static_assert(2 * Tile::BYTES <= Page::SLOT_BYTES, "16 rows of both tensors fit where a page comes to");
 };
 
 /// Entries of the pages of a warp, 32 of them at a time in its lanes, and how many of their outliers come first.
@@ -50,7 +51,7 @@ struct HeldBandPages {
     const int last = Page::CHUNKS * ((held.w & 0xffff) + (held.w >> 16)) - 1;
     const auto bytesOf = [&](const uint8_t* piece) {
       const int outliers = __ldg(reinterpret_cast<const uint16_t*>(piece + Page::ENDS) + last);
-      return Page::OUTLIERS + min((outliers + 15) / 16 * 16, Page::HELD);
+      return Page::OUTLIERS + (outliers + 15) / 16 * 16;
     };
     keyBytes = bytesOf(keyOf(held.x)), valueBytes = bytesOf(valueOf(held.y));
   }
@@ -105,11 +106,10 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   if (item.rests > 0) early = rests[min(firstRestOf<WARPS>(warp) + lane % 16, item.rests - 1)];
   if (item.packedRests > 0) {
     meetRest<K, V, 1, WARPS, true, BandRows<K>, BandRows<V>>(columns, job, rests, early, 0, item.packedRests, head, nullptr, warp, lane,
-                                                             reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.value));
+                                                             reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.key + Tile::BYTES));
     ring.giveBack();
   }
   fetchKey(0);
-  fetchValue(0);
   meetRest<K, V, 1, WARPS, false>(columns, job, rests, early, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
   if (item.rests > 0) {
     // From channels 8 i + g, as tokens outside of pages leave them, to those that pages are met with.
@@ -127,8 +127,6 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   keys.prepare(job, firstRow, heads, job.key, lane);
   __syncwarp();
   int slots = entries.slots(0);
-  const uint8_t* keyOutliers = entries.key(0) + Page::OUTLIERS;
-  const uint8_t* valueOutliers = entries.value(0) + Page::OUTLIERS;
 #pragma unroll 1
   for (int turn = 0; turn < turns; turn++) {
     float logits[PAGE_TOKENS / 8];
@@ -137,8 +135,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
     // A loop that is not written out: its code would not fit into the instruction cache. Logits of later tokens push the others on.
 #pragma unroll 1
     for (int number = 0; number < PAGE_TOKENS / 16; number++) {
-      const bool hasOutliers =
-          Tile::template scatter<InOrder>(tile, table, ring.key, keyOutliers, number, first, end, job.key, lane);
+      const bool hasOutliers = Tile::template scatter<InOrder>(tile, table, ring.key, number, first, end, job.key, lane);
       float upper, lower;
       keys.meet(upper, lower, ring.key, number, job.key, lane);
       if (hasOutliers) {
@@ -152,7 +149,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
       logits[PAGE_TOKENS / 8 - 2] = upper, logits[PAGE_TOKENS / 8 - 1] = lower;
     }
     __syncwarp();
-    fetchKey(turn + 1);
+    fetchValue(turn);
     if (job.softCap > 0.0f) capLogits(logits, job.softCap);
     if (slots != PAGE_TOKENS << 16) {
 #pragma unroll
@@ -162,13 +159,11 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
       }
     }
     ring.awaitValue(turn);
-    meetBandValues<V>(seen, logits, ring.value, valueOutliers, first, end, job.value, tile, table, lane);
+    meetBandValues<V>(seen, logits, ring.value, first, end, job.value, tile, table, lane);
     __syncwarp();
-    fetchValue(turn + 1);
+    if (turn % LANES == LANES - 1) entries.hold(turn + 1, lane);
+    fetchKey(turn + 1);
     slots = entries.slots(turn + 1);
-    keyOutliers = entries.key(turn + 1) + Page::OUTLIERS;
-    valueOutliers = entries.value(turn + 1) + Page::OUTLIERS;
-    if (turn % LANES == LANES - 2) entries.hold(turn + 2, lane);
   }
   finish<DIM, 1, WARPS>(columns, shared, job, item, row, firstRow, head, firstHead, heads,
                         [](int number, int lane) { return bandChannel<DIM>(number, lane); });

@@ -6,11 +6,11 @@
 
 namespace lowbit {
 
-/// Two slots of a warp, for the keys and the values of a page. All lanes call.
-template <int KEY_BYTES, int VALUE_BYTES>
+/// Two slots of a warp, for the keys and the values of a page, or one that they have in turns. All lanes call.
+template <int KEY_BYTES, int VALUE_BYTES, bool IS_ONE_SLOT = false>
 struct Ring {
   static_assert(KEY_BYTES % 16 == 0 && VALUE_BYTES % 16 == 0);
-  static constexpr int BYTES = KEY_BYTES + VALUE_BYTES;
+  static constexpr int BYTES = IS_ONE_SLOT ? (KEY_BYTES > VALUE_BYTES ? KEY_BYTES : VALUE_BYTES) : KEY_BYTES + VALUE_BYTES;
   /// Of barriers, behind the slots of all warps.
   static constexpr int BARRIER_BYTES = LOWBIT_BULK ? 16 : 0;
   uint8_t* key;
@@ -18,7 +18,7 @@ struct Ring {
   uint32_t barriers;
 
   __device__ __forceinline__ Ring(uint8_t* shared, int warp, int warps, int lane)
-      : key(shared + warp * BYTES), value(key + KEY_BYTES), barriers(sharedAddress(shared + warps * BYTES) + 16 * warp) {
+      : key(shared + warp * BYTES), value(key + (IS_ONE_SLOT ? 0 : KEY_BYTES)), barriers(sharedAddress(shared + warps * BYTES) + 16 * warp) {
 #if LOWBIT_BULK
     if (lane == 0) {
       initBarrier(barriers, 1);
@@ -35,7 +35,7 @@ struct Ring {
     fetch(value, piece, bytes, barriers + 8, lane);
   }
 
-  /// Fetches of keys and of values take turns, two of them ahead of what is awaited; `skip` stands for those there is nothing for.
+  /// Fetches of keys and of values take turns, two of them ahead of what is awaited (of one slot, one); `skip` stands for those there is nothing for.
   __device__ __forceinline__ void awaitKey(int turn) { await(barriers, turn); }
   __device__ __forceinline__ void awaitValue(int turn) { await(barriers + 8, turn); }
 
@@ -67,7 +67,8 @@ struct Ring {
 #if LOWBIT_BULK
     waitBarrier(barrier, turn % 2);
 #else
-    awaitCopiesButOne();
+    if (IS_ONE_SLOT) awaitAllCopies();
+    else awaitCopiesButOne();
     __syncwarp();
 #endif
   }

@@ -108,8 +108,8 @@ function planOf({ name, key, value, headDim, blockHeads }: KernelInstance): Plan
 /** Windows of other lengths, so that one tensor has packed tokens that the other has not. */
 function bandPlanOf({ headDim, blockHeads }: BandInstance): Plan {
   const scheme = inlineScheme({
-    key: bands('midRise', 'head', 48, { recent: 8, flush: 8 }),
-    value: bands('midRise', 'head', 64, { recent: 40, flush: 1 }),
+    key: bands('midRise', 'head', 40, { recent: 8, flush: 8 }),
+    value: bands('midRise', 'head', 48, { recent: 40, flush: 1 }),
     sinks: 4,
   });
   const geometry = geometryOf(headDim, blockHeads);

@@ -9,6 +9,7 @@ import type {
   TensorPlan,
   Transform,
 } from '@lowbit-kv/core';
+import { mostOutliers } from './attend/band-attention.js';
 import { PAGE_TOKENS } from './attend/structs.js';
 import {
   BAND_INSTANCES,
@@ -90,6 +91,12 @@ function refusedBands({ scheme, layout }: PackedTensorPlan): string[] {
     reasons.push('outlier bands with transforms have no kernel of their own');
   if (stage === 'pre-rope')
     reasons.push('keys held before the rotary embedding have no kernel of their own');
+  const room = layout.sparse?.entries.capacity ?? 0;
+  if (room > mostOutliers(layout.headDim)) {
+    reasons.push(
+      `outlier bands have a kernel of their own for room for ${mostOutliers(layout.headDim)} outliers of a block, not ${room} (lower \`reserve\`)`,
+    );
+  }
   if (layout.blockTokens !== PAGE_TOKENS) {
     reasons.push(
       `outlier bands have a kernel of their own for blocks of ${PAGE_TOKENS} tokens, not of ${layout.blockTokens}`,

@@ -65,8 +65,8 @@ function plainOf(value: QuantizedTensorScheme, change: Partial<Geometry> = {}): 
 /** One tensor has packed tokens that the other has not. */
 function bandsOf(headDim: number): Plan {
   const scheme = inlineScheme({
-    key: bands('midRise', 'head', 48, { recent: 8, flush: 8 }),
-    value: bands('midRise', 'head', 64, { recent: 40, flush: 1 }),
+    key: bands('midRise', 'head', 40, { recent: 8, flush: 8 }),
+    value: bands('midRise', 'head', 48, { recent: 40, flush: 1 }),
     sinks: 4,
   });
   const geometry = { ...GEOMETRY, queryHeads: 10, keyHeadDim: headDim, valueHeadDim: headDim };

@@ -286,7 +286,7 @@ describe('outlier bands', () => {
     geometry: Partial<Geometry> = {},
     blockTokens = 128,
   ) => {
-    const tensor = bands('midRise', 'head');
+    const tensor = bands('midRise', 'head', 48);
     const scheme = inlineScheme({ key: { ...tensor, ...key }, value: tensor });
     const shape = { ...GEOMETRY, ...geometry };
     const calibration = inlineCalibration(scheme, shape)!;
@@ -311,6 +311,11 @@ describe('outlier bands', () => {
       'keys before the rotary embedding',
       plan({ stage: 'pre-rope' }, { rotary: { pairs: 'halves', frequencies: [1, 0.5] } }),
       'key: keys held',
+    ],
+    [
+      'much room',
+      plan(bands('midRise', 'head', 49)),
+      'for room for 12288 outliers of a block, not 12544',
     ],
     ['blocks of 64 tokens', plan({}, {}, 64), 'blocks of 128 tokens, not of 64'],
     ['head dim 96', plan({}, { keyHeadDim: 96, valueHeadDim: 96 }), 'of head dims 96 and 96'],

@@ -18,15 +18,20 @@ const PARAMETERS = 5;
 /** Of a tile of corrections, and the lines of a token: kernels/band-pages.cuh. */
 const TILE_TOKENS = 16;
 const LINE_BYTES = 64;
-/** Outliers of a page and channel that come into shared memory. */
-const HELD_OUTLIERS = 15;
+/** Outliers of a page that there is room for, by channel. */
+const MOST_OUTLIERS = 96;
 
-/** Shared memory of a warp: two pages, a tile. */
+/** Most outliers that a page of the kernels has room for. */
+export function mostOutliers(headDim: number): number {
+  return MOST_OUTLIERS * headDim;
+}
+
+/** Shared memory of a warp: a page, a tile. */
 export function bandWarpBytes(headDim: number): number {
   const codes = headDim / 2;
   const ends = (2 * headDim) / 64;
-  const page = PAGE_TOKENS * (codes + 2 * PARAMETERS + ends) + headDim * HELD_OUTLIERS;
-  return 2 * page + TILE_TOKENS * (2 * headDim + LINE_BYTES) + BARRIER_BYTES;
+  const page = PAGE_TOKENS * (codes + 2 * PARAMETERS + ends) + mostOutliers(headDim);
+  return page + TILE_TOKENS * (2 * headDim + LINE_BYTES) + BARRIER_BYTES;
 }
 
 export interface BandAttentionOptions {
