@@ -1,6 +1,6 @@
 /**
  * Every kernel of the instance table on the card of this machine, against the reference: bytes of pages, attention within its
- * tolerance; then a thousand decode steps as a graph against steps outside of one.
+ * tolerance, also for inputs that are made to break it; then a thousand decode steps as a graph against steps outside of one.
  * Run in the workspace: pnpm check-cuda [--kernels=text of their names, without the steps]
  */
 import {
@@ -32,6 +32,7 @@ import {
   type KernelInstance,
   type TensorInstance,
 } from '../src/instances.js';
+import { ADVERSARIAL_INPUTS, type AdversarialInput } from './adversarial-inputs.js';
 
 const STEPS = 1000;
 
@@ -53,6 +54,19 @@ for (const [name, plan] of plans) {
     failures++;
     console.log(`${name} FAILED: ${error instanceof Error ? error.message : error}`);
   }
+}
+for (const input of ADVERSARIAL_INPUTS) {
+  const lines: string[] = [];
+  for (const [name, plan] of plans) {
+    if (wanted !== undefined && !name.includes(wanted)) continue;
+    try {
+      await checkInput(input, plan);
+    } catch (error) {
+      failures++;
+      lines.push(`  ${name} FAILED: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  console.log([`${input.name}: ${lines.length} kernels off`, ...lines].join('\n'));
 }
 if (wanted === undefined) console.log(await checkGraph(backend));
 backend.dispose();
@@ -86,6 +100,23 @@ async function checkPlan(name: string, plan: Plan): Promise<string> {
     for (const pair of [a, b, fork]) blocks += await twin.compareBlocks(pair);
     await twin.step([{ pair: await twin.crossed(fork), tokens: 3 }]);
     return `${blocks} blocks equal`;
+  } finally {
+    twin.dispose();
+  }
+}
+
+async function checkInput(input: AdversarialInput, plan: Plan): Promise<void> {
+  const twin = await createTwin(plan, backend, { tokens: 1024, tolerances: INTEGER_ATTENTION });
+  try {
+    const { kvHeads, keyHeadDim, valueHeadDim } = plan.layers[0]!.geometry;
+    const pair = twin.createPair();
+    const tokens = 700;
+    await twin.append(
+      pair,
+      input.key(tokens, kvHeads, keyHeadDim),
+      input.value(tokens, kvHeads, valueHeadDim),
+    );
+    await twin.attend([pair], [3]);
   } finally {
     twin.dispose();
   }

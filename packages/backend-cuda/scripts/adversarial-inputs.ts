@@ -1,0 +1,58 @@
+/**
+ * Keys and values that break attention which is right for normal ones: what shared test cases call large means, subnormal scales,
+ * overflow of f16 sums, and sinks.
+ */
+import { f16Tensor, f32ToF16, type HostTensor } from '@lowbit-kv/core';
+import { lcgNormal } from '@lowbit-kv/core/testing';
+
+export interface AdversarialInput {
+  readonly name: string;
+  /** f16 `[tokens, heads, headDim]`. */
+  key(tokens: number, heads: number, headDim: number): HostTensor;
+  value(tokens: number, heads: number, headDim: number): HostTensor;
+}
+
+/** Of one element, from a normal number. */
+type Element = (normal: number, token: number, channel: number) => number;
+
+const plain: Element = (normal) => normal;
+
+export const ADVERSARIAL_INPUTS: readonly AdversarialInput[] = [
+  // Codes tell tokens apart by a hundredth of what they stand for.
+  input(
+    'large means',
+    (normal, _, channel) => normal + (channel % 2 === 0 ? 100 : -60),
+    (normal) => normal + 50,
+  ),
+  // Scales are the smallest that there are.
+  input(
+    'subnormal scales',
+    (normal) => normal * 2e-6,
+    (normal) => normal * 2e-6,
+  ),
+  // Sums of products are beyond f16, and so are products of a scale and a code.
+  input(
+    'sums beyond f16',
+    (normal) => 300 * normal,
+    (normal) => 9000 * normal,
+  ),
+  // Two tokens take nearly all of the attention, and have values unlike the others.
+  input(
+    'sinks',
+    (normal, token) => (token < 2 ? 9 * normal : 0.3 * normal),
+    (normal, token) => (token < 2 ? 0.02 * normal : normal),
+  ),
+  input('loud channels', (normal, _, channel) => (channel % 37 === 5 ? 12 : 1) * normal, plain),
+];
+
+function input(name: string, key: Element, value: Element): AdversarialInput {
+  const tensor =
+    (element: Element, seed: number) => (tokens: number, heads: number, dim: number) => {
+      const normals = lcgNormal({ shape: [tokens, heads, dim], seed, dtype: 'float32' });
+      const bits = Uint16Array.from(normals, (normal, i) =>
+        f32ToF16(element(normal, Math.floor(i / (heads * dim)), i % dim)),
+      );
+      return f16Tensor(bits, [tokens, heads, dim]);
+    };
+  return { name, key: tensor(key, 5), value: tensor(value, 6) };
+}
