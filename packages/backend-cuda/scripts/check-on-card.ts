@@ -106,7 +106,12 @@ async function checkPlan(name: string, plan: Plan): Promise<string> {
 }
 
 async function checkInput(input: AdversarialInput, plan: Plan): Promise<void> {
-  const twin = await createTwin(plan, backend, { tokens: 1024, tolerances: INTEGER_ATTENTION });
+  const { output, logSumExp } = INTEGER_ATTENTION;
+  const tolerances = {
+    output,
+    logSumExp: { ...logSumExp, value: input.logSumExp ?? logSumExp.value },
+  };
+  const twin = await createTwin(plan, backend, { tokens: 1024, tolerances });
   try {
     const { kvHeads, keyHeadDim, valueHeadDim } = plan.layers[0]!.geometry;
     const pair = twin.createPair();
