@@ -26,6 +26,7 @@ export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] =
   return {
     name: instance.name,
     parameters: [{ bytes: DECODE_JOB.bytes }],
+    ptxVersion: 90,
     run(call) {
       const job = new Job(call, instance);
       const { grid, block, sharedBytes } = call;
