@@ -8,9 +8,9 @@ import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';
 import {
+  APPEND_INSTANCES,
   INSTANCES,
   type KernelInstance,
-  PACK_INSTANCES,
   type PackInstance,
   type TensorInstance,
 } from '../src/instances.js';
@@ -67,13 +67,13 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 export function kernelNames(part: Part): string[] {
   if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
-  return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
+  return (part === 'attend' ? INSTANCES : APPEND_INSTANCES).map(({ name }) => name);
 }
 
 export function sourceText(part: Part, target: Target): string {
   if (part === 'attend') return attendText(target);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
-  return part === 'pack' ? packText() : moveText();
+  return part === 'pack' ? appendText() : moveText();
 }
 
 /** Parameters and body of the kernels of kernels/move.cuh. */
@@ -81,7 +81,7 @@ const MOVES: Readonly<Record<string, readonly [parameters: string, body: string]
   import_tensor: ['const ImportJob job', 'importTensor(job, blockIdx.x, gridDim.x);'],
   write_rows: [
     'const WriteJob keys, const WriteJob values',
-    'writeRows(blockIdx.z == 0 ? keys : values, blockIdx.x, blockIdx.y);',
+    'writeRows<MOVE_THREADS>(blockIdx.z == 0 ? keys : values, blockIdx.x, blockIdx.y);',
   ],
 };
 
@@ -107,18 +107,17 @@ function attendText(target: Target): string {
   return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function packText(): string {
-  const kernels = PACK_INSTANCES.map((instance) => {
-    const { name } = instance;
-    const plan = `PackPlan<${packPlanText(instance)}>`;
+function appendText(): string {
+  const kernels = APPEND_INSTANCES.map(({ name, key, value }) => {
+    const kernel = `AppendKernel<PackPlan<${packPlanText(key)}>, PackPlan<${packPlanText(value)}>>`;
     return [
-      `extern "C" __global__ void __launch_bounds__(PackKernel<${plan}>::THREADS, 1024 / PackKernel<${plan}>::THREADS)`,
-      `${name}(const PackJob job) {`,
-      `  PackKernel<${plan}>::runOnDevice(job, blockIdx.x, blockIdx.y);`,
+      `extern "C" __global__ void __launch_bounds__(${kernel}::THREADS, 1024 / ${kernel}::THREADS)`,
+      `${name}(const __grid_constant__ AppendJob keys, const __grid_constant__ AppendJob values) {`,
+      `  ${kernel}::run(keys, values);`,
       '}',
     ].join('\n');
   });
-  return ['#include "pack.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+  return ['#include "append.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 /** Arguments of PackPlan. */

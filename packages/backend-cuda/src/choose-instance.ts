@@ -11,6 +11,8 @@ import type {
 } from '@lowbit-kv/core';
 import { PAGE_TOKENS } from './attend/structs.js';
 import {
+  APPEND_INSTANCES,
+  type AppendInstance,
   INSTANCES,
   type KernelInstance,
   PACK_INSTANCES,
@@ -74,6 +76,14 @@ export function choosePackInstance(plan: PackedTensorPlan): PackInstance | undef
       headDim === shape.headDim &&
       isEqual(own, shape) &&
       packs(packing, plan.scheme.quantizer),
+  );
+}
+
+/** What appends to a layer that attention has a kernel for. */
+export function chooseAppendInstance({ key, value }: LayerPlan): AppendInstance | undefined {
+  const [keys, values] = [key, value].map((plan) => choosePackInstance(plan as PackedTensorPlan));
+  return APPEND_INSTANCES.find(
+    (instance) => instance.key.name === keys?.name && instance.value.name === values?.name,
   );
 }
 

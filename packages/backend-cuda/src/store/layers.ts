@@ -11,16 +11,19 @@ import {
 } from '@lowbit-kv/core';
 import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { choosePackInstance } from '../choose-instance.js';
+import { chooseAppendInstance } from '../choose-instance.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
+import { GeneralAppend } from '../general/general-append.js';
 import { GeneralAttention } from '../general/general-attention.js';
 import { GeneralPages } from '../general/general-pages.js';
-import type { KernelInstance, PackInstance } from '../instances.js';
+import type { AppendInstance, KernelInstance } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
 import { kernelsOf, supportOf } from '../support.js';
+import type { AppendLaunch } from './append-launch.js';
+import { FragmentAppend } from './fragment-append.js';
 import { FragmentPages } from './fragment-pages.js';
 import type { PackedPages } from './packed-pages.js';
 
@@ -34,6 +37,7 @@ export interface Layer {
   readonly plan: LayerPlan;
   readonly key: LayerTensor;
   readonly value: LayerTensor;
+  readonly append: AppendLaunch;
   readonly attention: AttentionLaunch;
   /** Of packed pages. */
   readonly pageTokens: { readonly key: number; readonly value: number };
@@ -93,20 +97,18 @@ function fragmentLayer(
     plan[name].statisticsPageBytes === 0
       ? undefined
       : generalPages(runtime, plan, memory[name], numbersOf(runtime, plan, name, made));
-  const tensor = (name: 'key' | 'value'): LayerTensor => ({
-    memory: memory[name],
-    pages: new FragmentPages(
-      runtime,
-      // Where attention has a kernel, packing has one.
-      choosePackInstance(plan[name] as PackedTensorPlan) as PackInstance,
-      memory[name],
-      statistics(name),
-    ),
-  });
+  const pagesOf = (name: 'key' | 'value') =>
+    new FragmentPages(plan[name] as PackedTensorPlan, statistics(name));
+  const pages = { key: pagesOf('key'), value: pagesOf('value') };
   return {
     plan,
-    key: tensor('key'),
-    value: tensor('value'),
+    key: { memory: memory.key, pages: pages.key },
+    value: { memory: memory.value, pages: pages.value },
+    append: new FragmentAppend({
+      // Where attention has a kernel, appending has one.
+      instance: chooseAppendInstance(plan) as AppendInstance,
+      ...{ runtime, plan, memory, pages },
+    }),
     attention: new LayerAttention({
       module: runtime.module('attend', instance.name),
       instance,
@@ -132,17 +134,16 @@ function generalLayer(
     key: numbersOf(runtime, plan, 'key', made),
     value: numbersOf(runtime, plan, 'value', made),
   };
-  const tensor = (name: 'key' | 'value'): LayerTensor => ({
-    memory: memory[name],
-    pages:
-      plan[name].layout === null
-        ? undefined
-        : generalPages(runtime, plan, memory[name], tensors[name]),
-  });
+  const pagesOf = (name: 'key' | 'value') =>
+    plan[name].layout === null
+      ? undefined
+      : generalPages(runtime, plan, memory[name], tensors[name]);
+  const pages = { key: pagesOf('key'), value: pagesOf('value') };
   return {
     plan,
-    key: tensor('key'),
-    value: tensor('value'),
+    key: { memory: memory.key, pages: pages.key },
+    value: { memory: memory.value, pages: pages.value },
+    append: new GeneralAppend({ moves: runtime.moves, memory, pages }),
     attention: new GeneralAttention({
       module: runtime.module('general'),
       plan,
