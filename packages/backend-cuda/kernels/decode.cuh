@@ -87,15 +87,16 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   };
   entries.hold(0, lane);
   Rest<K, V, TILES, WARPS> rest(job.restTable + item.firstRest, item.rests, warp, lane);
-  const size_t row = static_cast<size_t>(item.sequence) * job.kvHeads + head;
+  const int row = item.sequence * job.kvHeads + head;
   // Of the kv head's query heads those of this CTA.
   const int firstHead = blockIdx.z * D::HEADS;
   const int heads = min(D::HEADS, job.queryHeads - firstHead);
-  const size_t firstRow = row * job.queryHeads + firstHead;
+  const int firstRow = row * job.queryHeads + firstHead;
   const __half* reciprocals = nullptr;
   if (K.along == Along::CHANNELS && item.keyStatistics >= 0 && job.keyStatistics != nullptr)
     reciprocals = job.keyStatistics + (static_cast<size_t>(item.keyStatistics) * job.kvHeads + head) * K.headDim;
   if (turns > 0) ring.announce(keyPiece(0), valuePiece(0), lane);
+  rest.announce(job, head, lane);
   awaitPreviousKernel();
 
   // Rows of the rest come to where pages do, so they go first.
@@ -108,7 +109,7 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     tiles[tile].seen.clear();
     // Columns that there is no head for get another one's queries; what they see is not read.
     const int number = min(4 * tile + lane / 8, heads - 1);
-    tiles[tile].queries.load(job.queries, job.queryType, (firstRow + number) * K.headDim, reciprocals, job.scale, lane);
+    tiles[tile].queries.load(job.queries, job.queryType, static_cast<size_t>(firstRow + number) * K.headDim, reciprocals, job.scale, lane);
   }
   if (!rest.isOver()) {
     rest.meet(tiles, job, head, lane);
@@ -153,6 +154,9 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
     if (turn % LANES == LANES - 2) entries.hold(turn + 2, lane);
   }
 
+  // Again: nothing of it is kept while pages are met.
+  const int sequence = __ldcg(&job.itemTable[blockIdx.x].sequence);
+  const int split = __ldcg(&job.itemTable[blockIdx.x].split), splits = __ldcg(&job.itemTable[blockIdx.x].splits);
   // A warp leaves what it has seen where its pages were: [query head][channel], then maxima and sums.
   float* left = reinterpret_cast<float*>(shared);
   const float* largests = left + D::HEADS * D::LEFT_STRIDE;
@@ -174,17 +178,16 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   }
   __syncthreads();
 
-  const int splits = item.splits;
-  float* output = job.output + firstRow * D::DIM;
-  float* logSumExp = job.logSumExp == nullptr ? nullptr : job.logSumExp + firstRow;
+  const int rowNow = sequence * job.kvHeads + head, firstRowNow = rowNow * job.queryHeads + firstHead;
+  float* output = job.output + static_cast<size_t>(firstRowNow) * D::DIM;
+  float* logSumExp = job.logSumExp == nullptr ? nullptr : job.logSumExp + firstRowNow;
   const size_t partialStride = static_cast<size_t>(job.kvHeads) * job.queryHeads * D::PARTIAL;
   float* partial = job.partials + blockIdx.x * partialStride + (head * job.queryHeads + firstHead) * D::PARTIAL;
   for (int i = threadIdx.x; i < heads * D::DIM / 2; i += blockDim.x) {
     const int query = 2 * i / D::DIM, channel = 2 * i % D::DIM;
-    const auto load = [&](int w) { return *reinterpret_cast<const float2*>(left + w * D::WARP_STRIDE + query * D::LEFT_STRIDE + channel); };
-    JoinBatch<WARPS> batch;
-    batch.fetch(0, WARPS, load);
-    const Joined joined = join(largests + query, sums + query, D::WARP_STRIDE, WARPS, batch, load);
+    const Joined joined = join<WARPS>(largests + query, sums + query, D::WARP_STRIDE, [&](int w) {
+      return *reinterpret_cast<const float2*>(left + w * D::WARP_STRIDE + query * D::LEFT_STRIDE + channel);
+    });
     if (splits == 1) {
       reinterpret_cast<float2*>(output)[i] = joined.normalized();
       if (logSumExp != nullptr && channel == 0) logSumExp[query] = joined.logSumExp();
@@ -202,31 +205,33 @@ __device__ __forceinline__ void decode(const DecodeJob& job) {
   bool isLast = false;
   if (threadIdx.x == 0) {
     const unsigned last = static_cast<unsigned>(splits) - 1u;
-    isLast = countOne(job.arrivals + row * gridDim.z + blockIdx.z, last) == last;
+    isLast = countOne(job.arrivals + rowNow * gridDim.z + blockIdx.z, last) == last;
   }
   if (!__syncthreads_or(isLast)) return;
-  const float* first = partial - item.split * partialStride;
-  float* seenOf = reinterpret_cast<float*>(shared);  // [split][maxima, then sums][query head]
-  const auto loadSeen = [&](int i) {
-    const int place = i % (2 * D::HEADS), query = place % D::HEADS;
-    return query < heads ? __ldcg(first + i / (2 * D::HEADS) * partialStride + heads * (D::DIM + place / D::HEADS) + query) : 0.0f;
+  const float* first = partial - split * partialStride;
+  const int pairs = heads * D::DIM / 2;
+  // Outputs are on their way while warps find out, a query head each, what those of each item count.
+  int pair = threadIdx.x;
+  const auto outputsOf = [&] {
+    return ItemOutputs<D::JOINED>(reinterpret_cast<const float2*>(first) + pair, partialStride / 2, pair < pairs ? splits : 0);
   };
-  const int places = splits * 2 * D::HEADS, pairs = heads * D::DIM / 2;
-  const auto loadOf = [&](int i) {
-    return [=](int split) { return __ldcg(reinterpret_cast<const float2*>(first + split * partialStride) + i); };
-  };
-  // Outputs are on their way while maxima and sums are handed around.
-  const float early = static_cast<int>(threadIdx.x) < places ? loadSeen(threadIdx.x) : 0.0f;
-  JoinBatch<D::JOINED> batch;
-  if (static_cast<int>(threadIdx.x) < pairs) batch.fetch(0, splits, loadOf(threadIdx.x));
-  for (int i = threadIdx.x; i < places; i += blockDim.x) seenOf[i] = i == static_cast<int>(threadIdx.x) ? early : loadSeen(i);
+  ItemOutputs<D::JOINED> outputs = outputsOf();
+  float* shares = reinterpret_cast<float*>(shared);  // [query head][split]
+#pragma unroll 1
+  for (int query = warp; query < heads; query += WARPS) {
+    const float* largestOf = first + heads * D::DIM + query;
+    const float sum = shareOut(shares + query * splits, splits, lane, [&](int split) {
+      const float* largest = largestOf + split * partialStride;
+      return make_float2(__ldcg(largest), __ldcg(largest + heads));
+    });
+    if (logSumExp != nullptr && lane == 0) logSumExp[query] = sum;
+  }
   __syncthreads();
-  for (int i = threadIdx.x; i < pairs; i += blockDim.x) {
-    const int query = 2 * i / D::DIM;
-    if (i != static_cast<int>(threadIdx.x)) batch.fetch(0, splits, loadOf(i));
-    const Joined joined = join(seenOf + query, seenOf + D::HEADS + query, 2 * D::HEADS, splits, batch, loadOf(i));
-    reinterpret_cast<float2*>(output)[i] = joined.normalized();
-    if (logSumExp != nullptr && 2 * i % D::DIM == 0) logSumExp[query] = joined.logSumExp();
+#pragma unroll 1
+  while (pair < pairs) {
+    reinterpret_cast<float2*>(output)[pair] = outputs.sum(shares + 2 * pair / D::DIM * splits);
+    pair += blockDim.x;
+    outputs = outputsOf();
   }
 }
 

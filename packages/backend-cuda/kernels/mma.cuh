@@ -77,6 +77,9 @@ __device__ __forceinline__ void copy4(uint32_t shared, const void* global) {
 
 __device__ __forceinline__ void awaitAllCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+/// The line of an address, into the L2 cache only.
+__device__ __forceinline__ void prefetchLine(const void* global) { asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(global)) : "memory"); }
+
 #if LOWBIT_BULK
 __device__ __forceinline__ void initBarrier(uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));

@@ -32,8 +32,8 @@ __device__ __forceinline__ uint32_t pairOf(__half low, __half high) {
 }
 
 /// Rows of 16 tokens of a tensor in shared memory: those on packed pages are decoded, rounded to f16, the others copied.
-/// `reciprocals`: f16 factors of the channels of packed keys, or null.
-template <PageLayout L>
+/// `reciprocals`: f16 factors of the channels of packed keys, or null. IN_FLIGHT: tokens, or quads of a lane, that are decoded together.
+template <PageLayout L, int IN_FLIGHT>
 struct RestRows {
   static constexpr int CHUNKS = L.headDim / 8;
   /// Chunks of neighbour rows lie in different banks.
@@ -42,7 +42,7 @@ struct RestRows {
   static constexpr bool BY_QUADS = L.tensor == Tensor::KEY && L.bits != 3;
   static constexpr int QUADS = L.headDim / 4;
   /// Of a lane, whose parameters are on their way together: mostly those of the next ones come with them to the L1 cache.
-  static constexpr int BATCH = BY_QUADS ? 4 : 1;
+  static constexpr int BATCH = BY_QUADS ? IN_FLIGHT : 1;
   static constexpr int BATCHES = 16 * QUADS / LANES / BATCH;
   __half* rows;
   const __half* reciprocals;
@@ -54,6 +54,17 @@ struct RestRows {
 
   static __device__ __forceinline__ int at(int token, int channel) {
     return token * L.headDim + (channel / 8 ^ (token & TURN)) * 8 + channel % 8;
+  }
+
+  /// As `fetch`, but to the L2 cache only, and most of it: the page of the first token, two lines of rows in windows.
+  static __device__ __forceinline__ void announce(const DecodeJob& job, unsigned held, int head, int lane) {
+    if (sourceOf(held) == WINDOW) {
+      const __half* windows = L.tensor == Tensor::KEY ? job.keyWindows : job.valueWindows;
+      prefetchLine(windows + static_cast<size_t>(plainRowOf(job, held, head)) * L.headDim + lane / 16 * (L.headDim / 2));
+    }
+#if LOWBIT_BULK
+    if (lane == 0 && sourceOf(held) == PACKED) prefetchBulk(pieceOf(job, held, head), L.bytes());
+#endif
   }
 
   /// All lanes call; lanes t and t + 16 give the place of token t. Everything is on its way afterwards, or as much as fits.
@@ -112,10 +123,12 @@ struct RestRows {
 
   static __device__ __forceinline__ int slotOf(unsigned place) { return static_cast<int>(rowNumberOf(place) % PAGE_TOKENS); }
 
-  __device__ __forceinline__ __half valueOf(int code, float scale, float zero, int channel) const {
-    if (!L.hasZero || (L.isHybrid && !signbit(scale))) code -= 1 << (L.bits - 1);
+  __device__ __forceinline__ __half valueOf(unsigned code, float scale, float zero, int channel) const {
+    // 2^23 and the code, as a float.
+    const float middle = !L.hasZero || (L.isHybrid && !signbit(scale)) ? 1 << (L.bits - 1) : 0;
+    const float number = __uint_as_float(0x4b000000u | code) - (8388608.0f + middle);
     if (L.isHybrid) scale = fabsf(scale);
-    float value = fmaf(static_cast<float>(code), scale, L.hasZero ? zero : 0.0f);
+    float value = fmaf(number, scale, L.hasZero ? zero : 0.0f);
     if (L.tensor == Tensor::KEY && reciprocals != nullptr) value *= 1.0f / __half2float(reciprocals[channel]);
     return __float2half_rn(value);
   }
@@ -167,7 +180,7 @@ struct RestRows {
       __half values[4];
 #pragma unroll
       for (int j = 0; j < 4; j++)
-        values[j] = valueOf(static_cast<int>(fields >> 8 * j & ((1 << L.bits) - 1)), s[j], z[j], channel + j);
+        values[j] = valueOf(fields >> 8 * j & ((1 << L.bits) - 1), s[j], z[j], channel + j);
       *reinterpret_cast<uint2*>(row) = make_uint2(pairOf(values[0], values[1]), pairOf(values[2], values[3]));
     }
   }
@@ -190,7 +203,7 @@ struct RestRows {
   __device__ __forceinline__ void decode(const DecodeJob& job, unsigned held, int head, int lane) const {
     /// Channels of a lane, and tokens whose bytes are on their way together.
     constexpr int CHANNELS = L.headDim / LANES;
-    constexpr int BATCH = CHANNELS <= 4 ? 4 : 2;
+    constexpr int BATCH = CHANNELS <= 4 ? IN_FLIGHT : 2;
 #pragma unroll 1
     for (int first = 0; first < 16; first += BATCH) {
       unsigned codes[BATCH][CHANNELS];
@@ -220,8 +233,7 @@ struct RestRows {
         for (int c = 0; c < CHANNELS; c++) {
           const int channel = lane + LANES * c;
           const float zero = L.hasZero ? __half2float(zeros[i][c]) : 0.0f;
-          const int code = static_cast<int>(codeIn(codes[i][c], slots[i], channel));
-          rows[at(first + i, channel)] = valueOf(code, __half2float(scales[i][c]), zero, channel);
+          rows[at(first + i, channel)] = valueOf(codeIn(codes[i][c], slots[i], channel), __half2float(scales[i][c]), zero, channel);
         }
       }
     }
@@ -243,8 +255,10 @@ __device__ __forceinline__ int firstRestOf(int warp) { return 16 * (WARPS - 1 - 
 /// do later: room for 16 rows of each tensor.
 template <PageLayout K, PageLayout V, int TILES, int WARPS>
 struct Rest {
-  using KeyRows = RestRows<K>;
-  using ValueRows = RestRows<V>;
+  // More query heads leave fewer registers.
+  static constexpr int IN_FLIGHT = TILES == 1 ? 4 : 2;
+  using KeyRows = RestRows<K, IN_FLIGHT>;
+  using ValueRows = RestRows<V, IN_FLIGHT>;
   const RestEntry* table;
   int count;
   int first;
@@ -262,6 +276,13 @@ struct Rest {
   __device__ __forceinline__ void place(uint8_t* keyRows, uint8_t* valueRows, const __half* reciprocals) {
     keys.rows = reinterpret_cast<__half*>(keyRows), keys.reciprocals = reciprocals;
     values.rows = reinterpret_cast<__half*>(valueRows), values.reciprocals = nullptr;
+  }
+
+  /// Rows that are fetched later, on their way to the L2 cache.
+  __device__ __forceinline__ void announce(const DecodeJob& job, int head, int lane) const {
+    if (isOver()) return;
+    keys.announce(job, own.key, head, lane);
+    values.announce(job, own.value, head, lane);
   }
 
   /// Rows are on their way afterwards.
