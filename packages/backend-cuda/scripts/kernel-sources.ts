@@ -63,17 +63,23 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
   return Math.min(instance.warps, fitting);
 }
 
+/** Which kernels of the instance tables an image has; default all. */
+export type Wanted = (name: string) => boolean;
+
+const ALL: Wanted = () => true;
+
 /** Names of the kernels of a part. */
-export function kernelNames(part: Part): string[] {
+export function kernelNames(part: Part, wanted = ALL): string[] {
   if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
-  return (part === 'attend' ? INSTANCES : APPEND_INSTANCES).map(({ name }) => name);
+  const instances = part === 'attend' ? INSTANCES : APPEND_INSTANCES;
+  return instances.map(({ name }) => name).filter(wanted);
 }
 
-export function sourceText(part: Part, target: Target): string {
-  if (part === 'attend') return attendText(target);
+export function sourceText(part: Part, target: Target, wanted = ALL): string {
+  if (part === 'attend') return attendText(target, wanted);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
-  return part === 'pack' ? appendText() : moveText();
+  return part === 'pack' ? appendText(wanted) : moveText();
 }
 
 /** Parameters and body of the kernels of kernels/move.cuh. */
@@ -93,8 +99,9 @@ function moveText(): string {
   return ['#include "move.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function attendText(target: Target): string {
-  const kernels = INSTANCES.map((instance) => {
+function attendText(target: Target, wanted: Wanted): string {
+  const instances = INSTANCES.filter(({ name }) => wanted(name));
+  const kernels = instances.map((instance) => {
     const { name, key, value, headDim, blockHeads } = instance;
     const warps = warpsOf(instance, target);
     return [
@@ -107,8 +114,9 @@ function attendText(target: Target): string {
   return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function appendText(): string {
-  const kernels = APPEND_INSTANCES.map(({ name, key, value }) => {
+function appendText(wanted: Wanted): string {
+  const instances = APPEND_INSTANCES.filter(({ name }) => wanted(name));
+  const kernels = instances.map(({ name, key, value }) => {
     const kernel = `AppendKernel<PackPlan<${packPlanText(key)}>, PackPlan<${packPlanText(value)}>>`;
     return [
       `extern "C" __global__ void __launch_bounds__(${kernel}::THREADS, 1024 / ${kernel}::THREADS)`,
@@ -140,9 +148,9 @@ function layoutText(tensor: string, instance: TensorInstance, headDim: number): 
 }
 
 /** Of all that a part of an image is built from, but for the compiler. */
-export function sourceHash(part: Part, target: Target): string {
+export function sourceHash(part: Part, target: Target, wanted = ALL): string {
   const hash = createHash('sha256');
-  const text = sourceText(part, target);
+  const text = sourceText(part, target, wanted);
   for (const name of headersOf(text)) hash.update(`${name}\n${headerText(name)}`);
   const { kind, capability } = target;
   return hash.update(JSON.stringify([text, COMPILER_FLAGS, kind, capability])).digest('hex');
