@@ -255,8 +255,8 @@ __device__ __forceinline__ int firstRestOf(int warp) { return 16 * (WARPS - 1 - 
 /// do later: room for 16 rows of each tensor.
 template <PageLayout K, PageLayout V, int TILES, int WARPS>
 struct Rest {
-  // More query heads leave fewer registers.
-  static constexpr int IN_FLIGHT = TILES == 1 ? 4 : 2;
+  // More query heads, and larger ones, leave fewer registers.
+  static constexpr int IN_FLIGHT = TILES == 1 && V.headDim <= 128 ? 4 : 2;
   using KeyRows = RestRows<K, IN_FLIGHT>;
   using ValueRows = RestRows<V, IN_FLIGHT>;
   const RestEntry* table;
