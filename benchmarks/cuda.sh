@@ -9,6 +9,7 @@ state
 pnpm --silent bench-cuda --sustained "$@"
 state
 pnpm --silent bench-cuda-append
+pnpm --silent bench-cuda-step
 pnpm --silent launch-cost
 if python3 -c 'import torch' 2>/dev/null; then python3 benchmarks/cuda-rivals.py; else echo 'torch is not installed: no rivals'; fi
 state

@@ -1,11 +1,12 @@
 /**
  * Packing through the public API on the card of this machine, microseconds a layer: a prompt of 32K tokens in one append, and a
  * decode step of eight sequences, single tokens in 32 layers.
- * Run in the workspace: pnpm bench-cuda-append
+ * Run in the workspace: pnpm bench-cuda-append [--images=FOLDER]
  */
 import { createCache, createPlan } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
-import { cudaBackend, cudaTensor, DeviceMemory, Event } from '../src/index.js';
+import { cudaTensor, DeviceMemory, Event } from '../src/index.js';
+import { benchBackend } from './bench-backend.js';
 
 const HEADS = 8;
 const DIM = 128;
@@ -15,7 +16,7 @@ const STEP_SEQUENCES = 8;
 const STEP_LAYERS = 32;
 const STEPS = 160;
 
-const backend = cudaBackend();
+const backend = benchBackend();
 const { context, stream } = await backend.open();
 console.log(`${context.device.properties.name}; microseconds of the card a layer, median`);
 

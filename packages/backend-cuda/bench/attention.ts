@@ -1,7 +1,7 @@
 /**
  * Decode attention through the public API on the card of this machine: pages packed by `append`, one graph replay a figure,
  * microseconds a layer, and the worst relative error of a (sequence, query head) against float64.
- * Run in the workspace: pnpm bench-cuda [--rows=text of a row] [--sustained] [--check]
+ * Run in the workspace: pnpm bench-cuda [--rows=text of a row] [--sustained] [--check] [--images=FOLDER]
  */
 import {
   type Calibration,
@@ -27,7 +27,8 @@ import {
   inlineScheme,
   symmetric,
 } from '@lowbit-kv/core/testing';
-import { cudaBackend, cudaTensor, DeviceMemory, Graph } from '../src/index.js';
+import { cudaTensor, DeviceMemory, Graph } from '../src/index.js';
+import { benchBackend } from './bench-backend.js';
 import { fillCache } from './filled-cache.js';
 import { Stopwatch } from './stopwatch.js';
 
@@ -118,7 +119,7 @@ const option = (name: string) =>
   process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3) ?? '';
 const has = (name: string) => process.argv.includes(`--${name}`);
 
-const backend = cudaBackend();
+const backend = benchBackend();
 const { context, stream } = await backend.open();
 const stopwatch = new Stopwatch(context, stream);
 const { name } = context.device.properties;

@@ -196,18 +196,26 @@ template <PageLayout L>
 struct BandRows {
   using Page = BandPage<L.headDim>;
   __half* rows;
-  const __half* unused;
+  const __half* reciprocals;
 
   static __device__ __forceinline__ int at(int token, int channel) { return BandTile<L.headDim>::at(token, channel); }
 
-  __device__ __forceinline__ void load(const BandJob& job, unsigned held, int head, int lane) const {
-    const BandTensor& tensor = L.tensor == Tensor::KEY ? job.key : job.value;
-    const uint8_t* pages = L.tensor == Tensor::KEY ? job.keys : job.values;
+  static __device__ __forceinline__ void announce(const BandJob&, unsigned, int, int) {}
+
+  __device__ __forceinline__ void complete(const BandJob&, unsigned, int, int) const { awaitAllCopies(); }
+
+  __device__ __forceinline__ void fetch(const BandJob& job, unsigned held, int head, int lane) const {
+    constexpr bool IS_KEY = L.tensor == Tensor::KEY;
+    const BandTensor& tensor = IS_KEY ? job.key : job.value;
+    const uint8_t* pages = IS_KEY ? job.keys : job.values;
+    const __half* windows = IS_KEY ? job.keyWindows : job.valueWindows;
+    const __half* input = IS_KEY ? job.keyInput : job.valueInput;
 #pragma unroll 1
     for (int token = 0; token < 16; token++) {
       const unsigned place = __shfl_sync(ALL, held, token);
       if (sourceOf(place) != PACKED) {
-        if (lane < L.headDim / 8) copy16(sharedAddress(rows + at(token, 8 * lane)), plainRow<L>(job, place, head) + 8 * lane);
+        const __half* row = (sourceOf(place) == WINDOW ? windows : input) + static_cast<size_t>(plainRowOf(job, place, head)) * L.headDim;
+        if (lane < L.headDim / 8) copy16(sharedAddress(rows + at(token, 8 * lane)), row + 8 * lane);
         continue;
       }
       const int number = static_cast<int>(rowNumberOf(place)), slot = number % PAGE_TOKENS;

@@ -101,17 +101,12 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   seen.clear();
   Queries<K>& queries = columns[0].queries;
   queries.load(job.queries, job.queryType, (firstRow + min(lane / 8, heads - 1)) * DIM, nullptr, job.scale, lane);
-  const RestEntry* rests = job.restTable + item.firstRest;
-  RestEntry early = {};
-  if (item.rests > 0) early = rests[min(firstRestOf<WARPS>(warp) + lane % 16, item.rests - 1)];
-  if (item.packedRests > 0) {
-    meetRest<K, V, 1, WARPS, true, BandRows<K>, BandRows<V>>(columns, job, rests, early, 0, item.packedRests, head, nullptr, warp, lane,
-                                                             reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.key + Tile::BYTES));
+  Rest<K, V, 1, WARPS, BandRows<K>, BandRows<V>, BandJob> rest(job.restTable + item.firstRest, item.rests, warp, lane);
+  rest.place(ring.key, ring.key + Tile::BYTES, nullptr);
+  if (!rest.isOver()) {
+    rest.fetch(job, head, lane);
+    rest.meet(columns, job, head, lane);
     ring.giveBack();
-  }
-  fetchKey(0);
-  meetRest<K, V, 1, WARPS, false>(columns, job, rests, early, item.packedRests, item.rests, head, nullptr, warp, lane, nullptr, nullptr);
-  if (item.rests > 0) {
     // From channels 8 i + g, as tokens outside of pages leave them, to those that pages are met with.
     float* outputs = reinterpret_cast<float*>(tile);  // [channel][t]
 #pragma unroll
@@ -121,6 +116,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
     for (int i = 0; i < DIM / 8; i++) seen.output[i] = outputs[4 * bandChannel<DIM>(i, lane) + lane % 4];
     __syncwarp();
   }
+  fetchKey(0);
   turnParts<K>(queries, lane);
   Tile::clear(tile, lane);
   BandKeys<DIM> keys;
@@ -165,8 +161,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
     fetchKey(turn + 1);
     slots = entries.slots(turn + 1);
   }
-  finish<DIM, 1, WARPS>(columns, shared, job, item, row, firstRow, head, firstHead, heads,
-                        [](int number, int lane) { return bandChannel<DIM>(number, lane); });
+  finish<B::Slots::BYTES, WARPS>(columns, shared, job, head, firstHead, heads, [](int number, int lane) { return bandChannel<DIM>(number, lane); });
 }
 
 }  // namespace lowbit

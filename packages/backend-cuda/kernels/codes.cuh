@@ -41,10 +41,21 @@ __device__ __forceinline__ float maxOfRows(float x) {
   return fmaxf(x, __shfl_xor_sync(ALL, x, 16));
 }
 
+/// Of all lanes, for all of them.
+__device__ __forceinline__ float maxOfLanes(float x) {
+  x = fmaxf(x, __shfl_xor_sync(ALL, x, 1));
+  return maxOfRows(fmaxf(x, __shfl_xor_sync(ALL, x, 2)));
+}
+
 __device__ __forceinline__ float sumOfRows(float x) {
   x += __shfl_xor_sync(ALL, x, 4);
   x += __shfl_xor_sync(ALL, x, 8);
   return x + __shfl_xor_sync(ALL, x, 16);
+}
+
+__device__ __forceinline__ float sumOfLanes(float x) {
+  x += __shfl_xor_sync(ALL, x, 1);
+  return sumOfRows(x + __shfl_xor_sync(ALL, x, 2));
 }
 
 /// COUNT words of a lane that lie in vectors of 4, then one of 2, then one of 1.

@@ -71,7 +71,22 @@ __device__ __forceinline__ void copy16(uint32_t shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(global)) : "memory");
 }
 
+/// Adds 1, and begins again at 0 behind `last`. What threads of the CTA did before a barrier comes before it, for whoever counts
+/// later, and what they do behind a barrier comes after. Gives the count before.
+__device__ __forceinline__ unsigned countOne(unsigned* counter, unsigned last) {
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(__cvta_generic_to_global(counter)), "r"(last) : "memory");
+  return before;
+}
+
+__device__ __forceinline__ void copy4(uint32_t shared, const void* global) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(__cvta_generic_to_global(global)) : "memory");
+}
+
 __device__ __forceinline__ void awaitAllCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/// The line of an address, into the L2 cache only.
+__device__ __forceinline__ void prefetchLine(const void* global) { asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(global)) : "memory"); }
 
 #if LOWBIT_BULK
 __device__ __forceinline__ void initBarrier(uint32_t barrier, int arrivals) {
@@ -99,6 +114,10 @@ __device__ __forceinline__ void waitBarrier(uint32_t barrier, uint32_t phase) {
       "{\n.reg .pred done;\nWAIT_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra WAIT_%=;\n}" ::"r"(barrier),
       "r"(phase)
       : "memory");
+}
+/// Into the L2 cache only.
+__device__ __forceinline__ void prefetchBulk(const void* global, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(global)), "r"(bytes) : "memory");
 }
 #else
 /// Copies since the last call are one group.

@@ -102,7 +102,8 @@ LOWBIT_INLINE void importTensor(const ImportJob& job, uint32_t block, uint32_t b
   });
 }
 
-/// Grid: (entries of the longer table, heads, 2 tensors). Rows of one head of an entry.
+/// Rows of one head of an entry.
+template <int THREADS>
 LOWBIT_INLINE void writeRows(const WriteJob& job, uint32_t entry, uint32_t head) {
   if (entry >= job.entries || head >= job.heads) return;
   const uint32_t* words = job.table + entry * WRITE_WORDS;
@@ -110,14 +111,37 @@ LOWBIT_INLINE void writeRows(const WriteJob& job, uint32_t entry, uint32_t head)
   const uint16_t* from = job.input + (static_cast<uint64_t>(row) * job.heads + head) * job.headDim;
   const uint64_t fromStride = static_cast<uint64_t>(job.heads) * job.headDim;
   uint16_t* to = job.windows + ((static_cast<uint64_t>(page) * job.heads + head) * job.windowTokens + slot) * job.headDim;
-  inAllThreads<MOVE_THREADS>([&](uint32_t thread) {
+  inAllThreads<THREADS>([&](uint32_t thread) {
     if (job.headDim % 8 == 0) {
       const uint32_t eights = job.headDim / 8;
-      for (uint32_t i = thread; i < count * eights; i += MOVE_THREADS)
+      for (uint32_t i = thread; i < count * eights; i += THREADS)
         reinterpret_cast<Eight*>(to)[i] = reinterpret_cast<const Eight*>(from + i / eights * fromStride)[i % eights];
     } else {
-      for (uint32_t i = thread; i < count * job.headDim; i += MOVE_THREADS) to[i] = from[i / job.headDim * fromStride + i % job.headDim];
+      for (uint32_t i = thread; i < count * job.headDim; i += THREADS) to[i] = from[i / job.headDim * fromStride + i % job.headDim];
     }
+  });
+}
+
+/// Dense f16 numbers of which those that are not finite are looked for.
+struct CheckJob {
+  const uint16_t* values;
+  /// Becomes the smallest number of an element that is not finite.
+  uint32_t* flag;
+  /// A multiple of 8.
+  uint64_t elements;
+};
+
+/// One of `blocks` blocks.
+template <int THREADS>
+LOWBIT_INLINE void checkValues(const CheckJob& job, uint32_t block, uint32_t blocks) {
+  inAllThreads<THREADS>([&](uint32_t thread) {
+    uint32_t worst = 0xffffffffu;
+    for (uint64_t first = (static_cast<uint64_t>(block) * THREADS + thread) * 8; first < job.elements; first += static_cast<uint64_t>(blocks) * THREADS * 8) {
+      const Eight eight = *reinterpret_cast<const Eight*>(job.values + first);
+      for (uint32_t i = 8; i-- > 0;)
+        if (!isFiniteHalf(eight.halves[i])) worst = smaller(worst, first + i);
+    }
+    if (worst != 0xffffffffu) lower(job.flag, worst);
   });
 }
 

@@ -73,18 +73,6 @@ template <typename Plan>
 __global__ void __launch_bounds__(PackKernel<Plan>::THREADS, 1024 / PackKernel<Plan>::THREADS) packTiles(const PackJob job) {
   PackKernel<Plan>::runOnDevice(job, blockIdx.x, blockIdx.y);
 }
-
-/// Keys and values in one launch: the packs of the keys come first. The larger of both plans' shared memory.
-template <typename KeyPlan, typename ValuePlan>
-__global__ void __launch_bounds__(PackKernel<KeyPlan>::THREADS, 1024 / PackKernel<KeyPlan>::THREADS)
-  packBothTiles(const PackJob keys, const PackJob values, const uint32_t keyPacks) {
-  static_assert(PackKernel<KeyPlan>::THREADS == PackKernel<ValuePlan>::THREADS, "keys and values have one head dim");
-  if (blockIdx.y < keyPacks) {
-    PackKernel<KeyPlan>::runOnDevice(keys, blockIdx.x, blockIdx.y);
-  } else {
-    PackKernel<ValuePlan>::runOnDevice(values, blockIdx.x, blockIdx.y - keyPacks);
-  }
-}
 #endif
 
 }  // namespace lowbit

@@ -5,20 +5,21 @@
 
 namespace lowbit {
 
-/// Elements 16 i to 16 i + 3 of a query from `first` on, which is a multiple of 4. All are on their way together.
+/// Elements 16 i to 16 i + 3 of a query from `first` on, which is a multiple of 4. All are on their way together. Plain loads: the
+/// compiler may move `__ldg` to before the end of the kernel that writes queries.
 template <int COUNT>
 __device__ __forceinline__ void loadFours(float (&x)[COUNT][4], const void* queries, QueryType type, size_t first) {
   if (type == QueryType::F32) {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
-      const float4 q = __ldg(static_cast<const float4*>(queries) + first / 4 + 4 * i);
+      const float4 q = static_cast<const float4*>(queries)[first / 4 + 4 * i];
       x[i][0] = q.x, x[i][1] = q.y, x[i][2] = q.z, x[i][3] = q.w;
     }
     return;
   }
   uint2 pairs[COUNT];
 #pragma unroll
-  for (int i = 0; i < COUNT; i++) pairs[i] = __ldg(static_cast<const uint2*>(queries) + first / 4 + 4 * i);
+  for (int i = 0; i < COUNT; i++) pairs[i] = static_cast<const uint2*>(queries)[first / 4 + 4 * i];
 #pragma unroll
   for (int i = 0; i < COUNT; i++) {
     const uint32_t words[2] = {pairs[i].x, pairs[i].y};
@@ -70,7 +71,7 @@ struct Queries {
     if (reciprocals == nullptr) return;
 #pragma unroll
     for (int half = 0; half < OWN; half++) {
-      const uint2 r = __ldg(reinterpret_cast<const uint2*>(reciprocals) + 4 * (half + role * OWN) + t);
+      const uint2 r = reinterpret_cast<const uint2*>(reciprocals)[4 * (half + role * OWN) + t];
       own[half][0] *= 1.0f / lowHalf(r.x), own[half][1] *= 1.0f / highHalf(r.x);
       own[half][2] *= 1.0f / lowHalf(r.y), own[half][3] *= 1.0f / highHalf(r.y);
     }

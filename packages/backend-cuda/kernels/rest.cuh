@@ -19,46 +19,103 @@ constexpr unsigned PACKED = 0, WINDOW = 1;
 __device__ __forceinline__ unsigned sourceOf(unsigned place) { return place >> 30; }
 __device__ __forceinline__ unsigned rowNumberOf(unsigned place) { return place & 0x3fffffffu; }
 
-/// The f16 row of a token that is on no packed page.
-template <PageLayout L>
-__device__ __forceinline__ const __half* plainRow(const DecodeJob& job, unsigned place, int head) {
-  constexpr bool IS_KEY = L.tensor == Tensor::KEY;
-  const size_t row = rowNumberOf(place);
-  if (sourceOf(place) == WINDOW) {
-    const size_t first = (row / job.windowTokens * job.kvHeads + head) * job.windowTokens + row % job.windowTokens;
-    return (IS_KEY ? job.keyWindows : job.valueWindows) + first * L.headDim;
-  }
-  return (IS_KEY ? job.keyInput : job.valueInput) + (row * job.kvHeads + head) * L.headDim;
+/// Number of the f16 row of a token that is on no packed page, among those of its source.
+__device__ __forceinline__ unsigned plainRowOf(const DecodeJob& job, unsigned place, int head) {
+  const unsigned row = rowNumberOf(place), tokens = job.windowTokens;
+  if (sourceOf(place) != WINDOW) return row * job.kvHeads + head;
+  return (row / tokens * job.kvHeads + head) * tokens + row % tokens;
+}
+
+__device__ __forceinline__ uint32_t pairOf(__half low, __half high) {
+  const __half2 pair = __halves2half2(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
 /// Rows of 16 tokens of a tensor in shared memory: those on packed pages are decoded, rounded to f16, the others copied.
-/// `reciprocals`: f16 factors of the channels of packed keys, or null. IN_FLIGHT: quads of a lane that are on their way together.
+/// `reciprocals`: f16 factors of the channels of packed keys, or null. IN_FLIGHT: tokens, or quads of a lane, that are decoded together.
 template <PageLayout L, int IN_FLIGHT>
 struct RestRows {
   static constexpr int CHUNKS = L.headDim / 8;
   /// Chunks of neighbour rows lie in different banks.
   static constexpr int TURN = CHUNKS % 8 == 0 ? 7 : 3;
+  /// Quads are four neighbour channels of a token: a word of codes, which comes to where their row is, and parameters side by side.
+  static constexpr bool BY_QUADS = L.tensor == Tensor::KEY && L.bits != 3;
+  static constexpr int QUADS = L.headDim / 4;
+  /// Of a lane, whose parameters are on their way together: mostly those of the next ones come with them to the L1 cache.
+  static constexpr int BATCH = BY_QUADS ? IN_FLIGHT : 1;
+  static constexpr int BATCHES = 16 * QUADS / LANES / BATCH;
   __half* rows;
   const __half* reciprocals;
+  static constexpr unsigned NOWHERE = 0xffffffffu;
+  /// Of the token of a lane, where it is packed: its piece in units of 128 bytes, and inside of that the word of its first codes, 2^16
+  /// times its first parameters, 2^28 times the field of a byte. What channels add is the same for all tokens.
+  unsigned piece, inside;
+  uint2 scales[BATCH], zeros[BATCH];
 
   static __device__ __forceinline__ int at(int token, int channel) {
     return token * L.headDim + (channel / 8 ^ (token & TURN)) * 8 + channel % 8;
   }
 
-  /// All lanes call; lanes t and t + 16 give the place of token t. Copies are on their way afterwards.
-  __device__ __forceinline__ void load(const DecodeJob& job, unsigned held, int head, int lane) const {
-#pragma unroll
-    for (int i = 0; i < 16 * CHUNKS / LANES; i++) {
-      const int token = (LANES * i + lane) / CHUNKS, chunk = (LANES * i + lane) % CHUNKS;
-      const unsigned place = __shfl_sync(ALL, held, token);
-      if (sourceOf(place) != PACKED) copy16(sharedAddress(rows + at(token, 8 * chunk)), plainRow<L>(job, place, head) + 8 * chunk);
+  /// As `fetch`, but to the L2 cache only, and most of it: the page of the first token, two lines of rows in windows.
+  static __device__ __forceinline__ void announce(const DecodeJob& job, unsigned held, int head, int lane) {
+    if (sourceOf(held) == WINDOW) {
+      const __half* windows = L.tensor == Tensor::KEY ? job.keyWindows : job.valueWindows;
+      prefetchLine(windows + static_cast<size_t>(plainRowOf(job, held, head)) * L.headDim + lane / 16 * (L.headDim / 2));
     }
+#if LOWBIT_BULK
+    if (lane == 0 && sourceOf(held) == PACKED) prefetchBulk(pieceOf(job, held, head), L.bytes());
+#endif
+  }
+
+  /// All lanes call; lanes t and t + 16 give the place of token t. Everything is on its way afterwards, or as much as fits.
+  __device__ __forceinline__ void fetch(const DecodeJob& job, unsigned held, int head, int lane) {
+    const bool isPacked = sourceOf(held) == PACKED;
+    if (__any_sync(ALL, !isPacked)) copyRows(job, held, head, lane);
+    if constexpr (BY_QUADS) {
+      if (!__any_sync(ALL, isPacked)) return;
+      const int slot = slotOf(held);
+      const int entry = L.along == Along::TOKENS ? L.parameterPlace(slot / L.groupSize, 0) : L.parameterPlace(0, slot);
+      piece = (rowNumberOf(held) / PAGE_TOKENS * job.kvHeads + head) * (L.bytes() / 128);
+      inside = isPacked ? L.codeBit(slot, 0) / 32 | entry << 16 | slot % (8 * FIELDS) / 8 << 28 : NOWHERE;
+#pragma unroll 1
+      for (int batch = 0; batch < BATCHES; batch++) fetchCodes(job, lane, batch);
+      fetchParameters(job, lane, 0);
+    }
+  }
+
+  /// Until all rows are there. Lanes see those that others decoded after the next barrier of the warp.
+  __device__ __forceinline__ void complete(const DecodeJob& job, unsigned held, int head, int lane) {
+    awaitAllCopies();
     if (!__any_sync(ALL, sourceOf(held) == PACKED)) return;
-    if constexpr (L.tensor == Tensor::KEY && L.bits != 3) decodeQuads(job, held, head, lane);
-    else decode(job, held, head, lane);
+    if constexpr (BY_QUADS) {
+#pragma unroll 1
+      for (int batch = 0;;) {
+        decodeQuads(lane, batch);
+        if (++batch == BATCHES) return;
+        fetchParameters(job, lane, batch);
+      }
+    } else {
+      decode(job, held, head, lane);
+    }
   }
 
  private:
+  static constexpr int FIELDS = fieldsOfByte(L.bits);
+
+  __device__ __forceinline__ void copyRows(const DecodeJob& job, unsigned held, int head, int lane) const {
+    constexpr bool IS_KEY = L.tensor == Tensor::KEY;
+    const __half* windows = IS_KEY ? job.keyWindows : job.valueWindows;
+    const __half* input = IS_KEY ? job.keyInput : job.valueInput;
+    const unsigned heldRow = plainRowOf(job, held, head);
+#pragma unroll
+    for (int i = 0; i < 16 * CHUNKS / LANES; i++) {
+      const int token = (LANES * i + lane) / CHUNKS, chunk = (LANES * i + lane) % CHUNKS;
+      const unsigned source = sourceOf(__shfl_sync(ALL, held, token));
+      const size_t row = __shfl_sync(ALL, heldRow, token);
+      if (source != PACKED) copy16(sharedAddress(rows + at(token, 8 * chunk)), (source == WINDOW ? windows : input) + row * L.headDim + 8 * chunk);
+    }
+  }
+
   static __device__ __forceinline__ const uint8_t* pieceOf(const DecodeJob& job, unsigned place, int head) {
     const uint8_t* pieces = L.tensor == Tensor::KEY ? job.keys : job.values;
     return pieces + (static_cast<size_t>(rowNumberOf(place) / PAGE_TOKENS) * job.kvHeads + head) * L.bytes();
@@ -66,64 +123,73 @@ struct RestRows {
 
   static __device__ __forceinline__ int slotOf(unsigned place) { return static_cast<int>(rowNumberOf(place) % PAGE_TOKENS); }
 
-  __device__ __forceinline__ __half valueOf(int code, float scale, float zero, int channel) const {
-    if (!L.hasZero || (L.isHybrid && !signbit(scale))) code -= 1 << (L.bits - 1);
+  __device__ __forceinline__ __half valueOf(unsigned code, float scale, float zero, int channel) const {
+    // 2^23 and the code, as a float.
+    const float middle = !L.hasZero || (L.isHybrid && !signbit(scale)) ? 1 << (L.bits - 1) : 0;
+    const float number = __uint_as_float(0x4b000000u | code) - (8388608.0f + middle);
     if (L.isHybrid) scale = fabsf(scale);
-    float value = fmaf(static_cast<float>(code), scale, L.hasZero ? zero : 0.0f);
+    float value = fmaf(number, scale, L.hasZero ? zero : 0.0f);
     if (L.tensor == Tensor::KEY && reciprocals != nullptr) value *= 1.0f / __half2float(reciprocals[channel]);
     return __float2half_rn(value);
   }
 
-  /// Four neighbour channels at a time: a word of codes, and parameters that lie side by side.
-  __device__ __forceinline__ void decodeQuads(const DecodeJob& job, unsigned held, int head, int lane) const {
-    constexpr int QUADS = L.headDim / 4;
-    constexpr int MOST = LANES * IN_FLIGHT / QUADS;
-    constexpr int BATCH = MOST >= 16 ? 16 : MOST >= 8 ? 8 : MOST >= 4 ? 4 : 2;  // tokens
-    constexpr int OWN = BATCH * QUADS / LANES;
+  static __device__ __forceinline__ int tokenOf(int batch, int i, int lane) { return (LANES * (BATCH * batch + i) + lane) / QUADS; }
+  static __device__ __forceinline__ int channelOf(int batch, int i, int lane) { return (LANES * (BATCH * batch + i) + lane) % QUADS * 4; }
+
+  __device__ __forceinline__ void fetchCodes(const DecodeJob& job, int lane, int batch) const {
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+      const int token = tokenOf(batch, i, lane), channel = channelOf(batch, i, lane);
+      const size_t first = __shfl_sync(ALL, piece, token);
+      const unsigned place = __shfl_sync(ALL, inside, token);
+      if (place != NOWHERE) copy4(sharedAddress(rows + at(token, channel)), job.keys + first * 128 + 4 * ((place & 0xffff) + L.codeBit(0, channel) / 32));
+    }
+  }
+
+  __device__ __forceinline__ void fetchParameters(const DecodeJob& job, int lane, int batch) {
     constexpr bool ALONG_TOKENS = L.along == Along::TOKENS;
-    constexpr int FIELDS = fieldsOfByte(L.bits);
-#pragma unroll 1
-    for (int first = 0; first < 16; first += BATCH) {
-      uint32_t codes[OWN];
-      uint2 scales[OWN], zeros[OWN];
-      unsigned places[OWN];
 #pragma unroll
-      for (int i = 0; i < OWN; i++) {
-        const int token = first + (LANES * i + lane) / QUADS, channel = (LANES * i + lane) % QUADS * 4;
-        places[i] = __shfl_sync(ALL, held, token % 16);
-        codes[i] = 0, scales[i] = zeros[i] = make_uint2(0u, 0u);
-        if (sourceOf(places[i]) != PACKED) continue;
-        const uint8_t* piece = pieceOf(job, places[i], head);
-        const int slot = slotOf(places[i]);
-        codes[i] = __ldg(reinterpret_cast<const uint32_t*>(piece) + L.codeBit(slot, channel) / 32);
-        const int entry = ALONG_TOKENS ? L.parameterPlace(slot / L.groupSize, channel) : L.parameterPlace(channel / L.groupSize, slot);
-        const auto load = [&](int plane) {
-          if constexpr (ALONG_TOKENS) return __ldg(reinterpret_cast<const uint2*>(piece + plane + 2 * entry));
-          const uint32_t one = __ldg(reinterpret_cast<const uint16_t*>(piece + plane) + entry);
-          return make_uint2(one << 16 | one, one << 16 | one);
-        };
-        scales[i] = load(L.scaleByte());
-        if constexpr (L.hasZero) zeros[i] = load(L.zeroByte());
-      }
+    for (int i = 0; i < BATCH; i++) {
+      const int token = tokenOf(batch, i, lane), channel = channelOf(batch, i, lane);
+      const size_t first = __shfl_sync(ALL, piece, token);
+      const unsigned place = __shfl_sync(ALL, inside, token);
+      if (place == NOWHERE) continue;
+      const int own = ALONG_TOKENS ? L.parameterPlace(0, channel) : L.parameterPlace(channel / L.groupSize, 0);
+      const uint8_t* entry = job.keys + first * 128 + 2 * ((place >> 16 & 0xfff) + own);
+      const auto load = [&](int plane) {
+        if constexpr (ALONG_TOKENS) return *reinterpret_cast<const uint2*>(entry + plane);
+        const uint32_t one = *reinterpret_cast<const uint16_t*>(entry + plane);
+        return make_uint2(one << 16 | one, one << 16 | one);
+      };
+      scales[i] = load(L.scaleByte());
+      if constexpr (L.hasZero) zeros[i] = load(L.zeroByte());
+    }
+  }
+
+  /// Words of codes become the rows of their quads.
+  __device__ __forceinline__ void decodeQuads(int lane, int batch) const {
 #pragma unroll
-      for (int i = 0; i < OWN; i++) {
-        if (sourceOf(places[i]) != PACKED) continue;
-        const int token = first + (LANES * i + lane) / QUADS, channel = (LANES * i + lane) % QUADS * 4;
-        const uint32_t fields = codes[i] >> L.bits * (slotOf(places[i]) % (8 * FIELDS) / 8);
-        const float s[4] = {lowHalf(scales[i].x), highHalf(scales[i].x), lowHalf(scales[i].y), highHalf(scales[i].y)};
-        const float z[4] = {lowHalf(zeros[i].x), highHalf(zeros[i].x), lowHalf(zeros[i].y), highHalf(zeros[i].y)};
+    for (int i = 0; i < BATCH; i++) {
+      const int token = tokenOf(batch, i, lane), channel = channelOf(batch, i, lane);
+      const unsigned place = __shfl_sync(ALL, inside, token);
+      if (place == NOWHERE) continue;
+      __half* row = rows + at(token, channel);
+      const uint32_t fields = *reinterpret_cast<const uint32_t*>(row) >> L.bits * (place >> 28);
+      const float s[4] = {lowHalf(scales[i].x), highHalf(scales[i].x), lowHalf(scales[i].y), highHalf(scales[i].y)};
+      const float z[4] = {lowHalf(zeros[i].x), highHalf(zeros[i].x), lowHalf(zeros[i].y), highHalf(zeros[i].y)};
+      __half values[4];
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-          rows[at(token, channel + j)] = valueOf(static_cast<int>(fields >> 8 * j & ((1 << L.bits) - 1)), s[j], z[j], channel + j);
-      }
+      for (int j = 0; j < 4; j++)
+        values[j] = valueOf(fields >> 8 * j & ((1 << L.bits) - 1), s[j], z[j], channel + j);
+      *reinterpret_cast<uint2*>(row) = make_uint2(pairOf(values[0], values[1]), pairOf(values[2], values[3]));
     }
   }
 
   /// The byte, or with 3 bits the two bytes, that hold a code.
   static __device__ __forceinline__ unsigned loadCode(const uint8_t* piece, int slot, int channel) {
-    const unsigned first = __ldg(piece + L.codeBit(slot, channel) / 8);
+    const unsigned first = piece[L.codeBit(slot, channel) / 8];
     if constexpr (L.bits != 3) return first;
-    return first | __ldg(piece + L.codeBit(slot, channel, 2) / 8) << 8;
+    return first | piece[L.codeBit(slot, channel, 2) / 8] << 8;
   }
 
   static __device__ __forceinline__ unsigned codeIn(unsigned bytes, int slot, int channel) {
@@ -137,7 +203,7 @@ struct RestRows {
   __device__ __forceinline__ void decode(const DecodeJob& job, unsigned held, int head, int lane) const {
     /// Channels of a lane, and tokens whose bytes are on their way together.
     constexpr int CHANNELS = L.headDim / LANES;
-    constexpr int BATCH = CHANNELS <= 4 ? 4 : 2;
+    constexpr int BATCH = CHANNELS <= 4 ? IN_FLIGHT : 2;
 #pragma unroll 1
     for (int first = 0; first < 16; first += BATCH) {
       unsigned codes[BATCH][CHANNELS];
@@ -156,8 +222,8 @@ struct RestRows {
           const bool alongTokens = L.along == Along::TOKENS;
           const int entry = L.parameterPlace((alongTokens ? slots[i] : channel) / L.groupSize, alongTokens ? channel : slots[i]);
           codes[i][c] = packed[i] ? loadCode(piece, slots[i], channel) : 0u;
-          scales[i][c] = packed[i] ? __ldg(reinterpret_cast<const __half*>(piece + L.scaleByte()) + entry) : __half();
-          if constexpr (L.hasZero) zeros[i][c] = packed[i] ? __ldg(reinterpret_cast<const __half*>(piece + L.zeroByte()) + entry) : __half();
+          scales[i][c] = packed[i] ? reinterpret_cast<const __half*>(piece + L.scaleByte())[entry] : __half();
+          if constexpr (L.hasZero) zeros[i][c] = packed[i] ? reinterpret_cast<const __half*>(piece + L.zeroByte())[entry] : __half();
         }
       }
 #pragma unroll
@@ -167,18 +233,12 @@ struct RestRows {
         for (int c = 0; c < CHANNELS; c++) {
           const int channel = lane + LANES * c;
           const float zero = L.hasZero ? __half2float(zeros[i][c]) : 0.0f;
-          const int code = static_cast<int>(codeIn(codes[i][c], slots[i], channel));
-          rows[at(first + i, channel)] = valueOf(code, __half2float(scales[i][c]), zero, channel);
+          rows[at(first + i, channel)] = valueOf(codeIn(codes[i][c], slots[i], channel), __half2float(scales[i][c]), zero, channel);
         }
       }
     }
   }
 };
-
-__device__ __forceinline__ uint32_t pairOf(__half low, __half high) {
-  const __half2 pair = __halves2half2(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
 
 /// What a warp meets of up to four query heads, lane % 4 of them.
 template <PageLayout K, PageLayout V>
@@ -187,42 +247,74 @@ struct Columns {
   Seen<V> seen;
 };
 
-/// The token of the table that a lane holds of the first run of its warp: the last warps have fewer pages where those do not divide.
+/// The first token of the table that a warp meets: the last warps have fewer pages where those do not divide.
 template <int WARPS>
 __device__ __forceinline__ int firstRestOf(int warp) { return 16 * (WARPS - 1 - warp); }
 
-/// More query heads leave fewer registers.
-LOWBIT_ANYWHERE int quadsInFlight(int tiles) { return tiles == 1 ? 8 : 4; }
+/// More query heads, and larger ones, leave fewer registers.
+LOWBIT_ANYWHERE int restsInFlight(int tiles, int headDim) { return tiles == 1 && headDim <= 128 ? 4 : 2; }
 
-/// Adds tokens that are on no page both, `begin` to `end` of an item, 16 at a time, in f16 with sums in f32. IN_SHARED: rows are
-/// read from shared memory, room for 16 rows of each tensor, as they must where there are packed ones among them. `early`: entry
-/// firstRestOf(warp) + lane % 16, when `begin` is 0. `KeyRows`, `ValueRows`: what decodes packed ones.
-template <PageLayout K, PageLayout V, int TILES, int WARPS, bool IN_SHARED, class KeyRows = RestRows<K, quadsInFlight(TILES)>,
-          class ValueRows = RestRows<V, quadsInFlight(TILES)>, class Job>
-__device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const Job& job, const RestEntry* table, const RestEntry& early,
-                                         int begin, int end, int head, const __half* reciprocals, int warp, int lane, __half* keyRows,
-                                         __half* valueRows) {
-  const int g = lane / 4, t = lane % 4;
-  const KeyRows keys = {keyRows, reciprocals};
-  const ValueRows values = {valueRows, nullptr};
+/// Meets tokens that are on no page both, 16 of an item at a time, in f16 with sums in f32. Rows come to shared memory, where pages
+/// do later: room for 16 rows of each tensor. `KeyRows`, `ValueRows`: what fetches them.
+template <PageLayout K, PageLayout V, int TILES, int WARPS, class KeyRows = RestRows<K, restsInFlight(TILES, V.headDim)>,
+          class ValueRows = RestRows<V, restsInFlight(TILES, V.headDim)>, class Job = DecodeJob>
+struct Rest {
+  const RestEntry* table;
+  int count;
+  int first;
+  RestEntry own;
+  KeyRows keys;
+  ValueRows values;
+
+  __device__ __forceinline__ bool isOver() const { return first >= count; }
+
+  __device__ __forceinline__ Rest(const RestEntry* table, int count, int warp, int lane) : table(table), count(count), first(firstRestOf<WARPS>(warp)) {
+    hold(lane);
+  }
+
+  /// `reciprocals`: f16 factors of the channels of packed keys, or null.
+  __device__ __forceinline__ void place(uint8_t* keyRows, uint8_t* valueRows, const __half* reciprocals) {
+    keys.rows = reinterpret_cast<__half*>(keyRows), keys.reciprocals = reciprocals;
+    values.rows = reinterpret_cast<__half*>(valueRows), values.reciprocals = nullptr;
+  }
+
+  /// Rows that are fetched later, on their way to the L2 cache.
+  __device__ __forceinline__ void announce(const Job& job, int head, int lane) const {
+    if (isOver()) return;
+    keys.announce(job, own.key, head, lane);
+    values.announce(job, own.value, head, lane);
+  }
+
+  /// Rows are on their way afterwards.
+  __device__ __forceinline__ void fetch(const Job& job, int head, int lane) {
+    keys.fetch(job, own.key, head, lane);
+    values.fetch(job, own.value, head, lane);
+  }
+
+  /// Meets what was fetched, and all that the warp has left.
+  __device__ __forceinline__ void meet(Columns<K, V> (&tiles)[TILES], const Job& job, int head, int lane) {
 #pragma unroll 1
-  for (int first = begin + firstRestOf<WARPS>(warp); first < end; first += 16 * WARPS) {
-    const RestEntry own = first == firstRestOf<WARPS>(warp) ? early : table[min(first + lane % 16, end - 1)];
-    const __half* rows[2] = {};
-    if constexpr (IN_SHARED) {
+    for (;;) {
+      keys.complete(job, own.key, head, lane);
+      values.complete(job, own.value, head, lane);
       __syncwarp();
-      keys.load(job, own.key, head, lane);
-      values.load(job, own.value, head, lane);
-      awaitAllCopies();
+      meetRows(tiles, job.softCap, lane);
+      first += 16 * WARPS;
+      if (isOver()) return;
+      hold(lane);
       __syncwarp();
-    } else {
-      rows[0] = plainRow<K>(job, __shfl_sync(ALL, own.key, g), head);
-      rows[1] = plainRow<K>(job, __shfl_sync(ALL, own.key, g + 8), head);
+      fetch(job, head, lane);
     }
-    const auto fourOfKey = [&](int token, int channel) {
-      const __half* four = IN_SHARED ? keyRows + KeyRows::at(token, channel) : rows[token / 8] + channel;
-      return *reinterpret_cast<const uint2*>(four);
-    };
+  }
+
+ private:
+  __device__ __forceinline__ void hold(int lane) {
+    if (!isOver()) own = table[min(first + lane % 16, count - 1)];
+  }
+
+  __device__ __forceinline__ void meetRows(Columns<K, V> (&tiles)[TILES], float softCap, int lane) const {
+    const int g = lane / 4, t = lane % 4;
+    const auto fourOfKey = [&](int token, int channel) { return *reinterpret_cast<const uint2*>(keys.rows + KeyRows::at(token, channel)); };
     float sums[TILES][4] = {};
 #pragma unroll
     for (int half = 0; half < K.halves(); half++) {
@@ -239,9 +331,9 @@ __device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const Jo
     for (int tile = 0; tile < TILES; tile++) {
       Seen<V>& seen = tiles[tile].seen;
       float logits[2] = {sums[tile][0] + sums[tile][1], sums[tile][2] + sums[tile][3]};
-      if (job.softCap > 0.0f) capLogits(logits, job.softCap);
-      if (first + g >= end) logits[0] = -INFINITY;
-      if (first + g + 8 >= end) logits[1] = -INFINITY;
+      if (softCap > 0.0f) capLogits(logits, softCap);
+      if (first + g >= count) logits[0] = -INFINITY;
+      if (first + g + 8 >= count) logits[1] = -INFINITY;
       const float largest = maxOfRows(fmaxf(logits[0], logits[1]));
       // Logits of minus infinity only: as if they were not there.
       const float raised = largest == -INFINITY ? 0.0f : fmaxf(seen.largest, largest);
@@ -257,26 +349,12 @@ __device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const Jo
         b[tile][i] = transposed(pairOf(high, __float2half_rn(weights[i] - __half2float(high))));
       }
     }
-    const __half* columns[4] = {};
-    if constexpr (!IN_SHARED) {
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        columns[i] = plainRow<V>(job, __shfl_sync(ALL, own.value, 2 * t + i % 2 + i / 2 * 8), head) + g;
-    }
 #pragma unroll
     for (int rowPair = 0; rowPair < V.headDim / 16; rowPair++) {
       uint32_t a[4];
-      if constexpr (IN_SHARED) {
-        // Lanes 8 i + r: token r + 8 (i / 2), channels 8 (i % 2) on.
-        const int token = lane % 8 + lane / 16 * 8;
-        loadTransposed(a, sharedAddress(valueRows + ValueRows::at(token, 16 * rowPair + lane / 8 % 2 * 8)));
-      } else {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-          const int channel = 16 * rowPair + 8 * (i % 2);
-          a[i] = pairOf(columns[i / 2 * 2][channel], columns[i / 2 * 2 + 1][channel]);
-        }
-      }
+      // Lanes 8 i + r: token r + 8 (i / 2), channels 8 (i % 2) on.
+      const int token = lane % 8 + lane / 16 * 8;
+      loadTransposed(a, sharedAddress(values.rows + ValueRows::at(token, 16 * rowPair + lane / 8 % 2 * 8)));
 #pragma unroll
       for (int tile = 0; tile < TILES; tile++) {
         float out[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -287,6 +365,6 @@ __device__ __forceinline__ void meetRest(Columns<K, V> (&tiles)[TILES], const Jo
       }
     }
   }
-}
+};
 
 }  // namespace lowbit

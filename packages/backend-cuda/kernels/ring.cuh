@@ -35,7 +35,15 @@ struct Ring {
     fetch(value, piece, bytes, barriers + 8, lane);
   }
 
-  /// Fetches of keys and of values take turns, two of them ahead of what is awaited (of one slot, one); `skip` stands for those there is nothing for.
+  /// Pages that are fetched later, on their way to the L2 cache.
+  static __device__ __forceinline__ void announce(const uint8_t* keyPiece, const uint8_t* valuePiece, int lane) {
+#if LOWBIT_BULK
+    if (lane == 0) prefetchBulk(keyPiece, KEY_BYTES), prefetchBulk(valuePiece, VALUE_BYTES);
+#endif
+  }
+
+  /// Fetches of keys and of values take turns, two of them ahead of what is awaited, one where there is one slot; `skip` stands for
+  /// those there is nothing for.
   __device__ __forceinline__ void awaitKey(int turn) { await(barriers, turn); }
   __device__ __forceinline__ void awaitValue(int turn) { await(barriers + 8, turn); }
 

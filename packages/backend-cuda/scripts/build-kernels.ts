@@ -1,10 +1,21 @@
 /**
  * Builds the kernel images with nvcc, and `images/manifest.json`, which says what is in them; parts that were built from these
  * sources stay. Run in the workspace: pnpm build-kernels
+ *
+ * For measurements a few kernels are enough, in a folder of their own, which benchmarks take as --images:
+ * pnpm build-kernels --to=FOLDER/ [--targets=sm_90] [--kernels=attend_k4t128z_v4c128z_d128_h4,append_k4t128z_d128_v4c128z_d128]
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,6 +42,14 @@ import {
 import { usageOf } from './ptxas-report.js';
 
 const IMAGES_FOLDER = fileURLToPath(new URL('../images/', import.meta.url));
+const option = (name: string) =>
+  process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
+const folderOfImages = option('to') ?? IMAGES_FOLDER;
+const targets = option('targets')?.split(',');
+const kernels = option('kernels')?.split(',');
+const wanted = (name: string) => kernels === undefined || kernels.includes(name);
+if (folderOfImages === IMAGES_FOLDER && (targets !== undefined || kernels !== undefined))
+  throw new RangeError('a part of the kernels goes to another folder: --to=FOLDER/');
 /** Drivers for this version load machine code of nvcc 13, and PTX of the version below. */
 const MACHINE_CODE_VERSION = 13_000;
 const PTX_VERSION = 11_080;
@@ -40,12 +59,14 @@ const PTX_HEADER = '.version 7.8';
 const HINTS = /^\s*\.pragma "used_bytes_mask[^\n]*\n/gm;
 
 const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-kernels-'));
-mkdirSync(IMAGES_FOLDER, { recursive: true });
+mkdirSync(folderOfImages, { recursive: true });
 const compiler = (await run('nvcc', ['--version'])).match(/V[\d.]+/)?.[0] ?? 'unknown';
 const before = builtBefore();
-const images = await Promise.all(TARGETS.map(build));
+const images = await Promise.all(
+  TARGETS.filter(({ name }) => targets === undefined || targets.includes(name)).map(build),
+);
 const manifest: Manifest = { compiler: `nvcc ${compiler}`, images };
-writeFileSync(`${IMAGES_FOLDER}manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
+writeFileSync(join(folderOfImages, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 rmSync(folder, { recursive: true });
 
 async function build(target: Target): Promise<ImageManifest> {
@@ -75,7 +96,10 @@ function builtBefore(): Manifest | undefined {
 /** A part that was built from these sources. */
 function keptPart(part: Part, target: Target): ImagePart | undefined {
   const known = before?.images.find(({ name }) => name === target.name)?.parts[part];
-  return known?.sources === sourceHash(part, target) ? known : undefined;
+  if (known?.sources !== sourceHash(part, target, wanted)) return undefined;
+  if (folderOfImages !== IMAGES_FOLDER)
+    copyFileSync(join(IMAGES_FOLDER, known.file), join(folderOfImages, known.file));
+  return known;
 }
 
 async function buildPart(part: Part, target: Target): Promise<ImagePart> {
@@ -83,7 +107,7 @@ async function buildPart(part: Part, target: Target): Promise<ImagePart> {
   const name = `${part}.${target.name}`;
   const number = `${capability.major}${capability.minor}`;
   const source = join(folder, `${name}.cu`);
-  writeFileSync(source, sourceText(part, target));
+  writeFileSync(source, sourceText(part, target, wanted));
   const machineCode = join(folder, `${name}.cubin`);
   const compile = (code: string, output: string) =>
     run('nvcc', [
@@ -104,10 +128,10 @@ async function buildPart(part: Part, target: Target): Promise<ImagePart> {
     bytes = Buffer.from(`${text}\0`);
   }
   const file = `${name}.${kind === 'ptx' ? 'ptx' : 'cubin'}.br`;
-  writeFileSync(IMAGES_FOLDER + file, brotliCompressSync(bytes));
+  writeFileSync(join(folderOfImages, file), brotliCompressSync(bytes));
   console.log(`${file}: ${bytes.length} bytes before compression`);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const sources = sourceHash(part, target);
+  const sources = sourceHash(part, target, wanted);
   return { file, sources, sha256, kernels: kernelsOf(part, report, target) };
 }
 
@@ -118,7 +142,7 @@ function kernelsOf(part: Part, report: string, target: Target): Record<string, K
     [...INSTANCES, ...BAND_INSTANCES].map((instance) => [instance.name, instance]),
   );
   return Object.fromEntries(
-    kernelNames(part).map((name) => {
+    kernelNames(part, wanted).map((name) => {
       const usage = found.get(name);
       if (usage === undefined) throw new Error(`${target.name} has no ${name}`);
       const instance = instances.get(name);

@@ -8,11 +8,11 @@ import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';
 import {
+  APPEND_INSTANCES,
   BAND_INSTANCES,
   type BandInstance,
   INSTANCES,
   type KernelInstance,
-  PACK_INSTANCES,
   type PackInstance,
   type TensorInstance,
 } from '../src/instances.js';
@@ -72,19 +72,24 @@ function warpBytes(instance: KernelInstance | BandInstance): number {
   return pieces + BARRIER_BYTES;
 }
 
+/** Which kernels of the instance tables an image has; default all. */
+export type Wanted = (name: string) => boolean;
+
+const ALL: Wanted = () => true;
+
 /** Names of the kernels of a part. */
-export function kernelNames(part: Part): string[] {
+export function kernelNames(part: Part, wanted = ALL): string[] {
   if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
-  const instances = { attend: INSTANCES, bands: BAND_INSTANCES, pack: PACK_INSTANCES }[part];
-  return instances.map(({ name }) => name);
+  const instances = { attend: INSTANCES, bands: BAND_INSTANCES, pack: APPEND_INSTANCES }[part];
+  return instances.map(({ name }) => name).filter(wanted);
 }
 
-export function sourceText(part: Part, target: Target): string {
-  if (part === 'attend') return attendText(target);
-  if (part === 'bands') return bandsText(target);
+export function sourceText(part: Part, target: Target, wanted = ALL): string {
+  if (part === 'attend') return attendText(target, wanted);
+  if (part === 'bands') return bandsText(target, wanted);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
-  return part === 'pack' ? packText() : moveText();
+  return part === 'pack' ? appendText(wanted) : moveText();
 }
 
 /** Parameters and body of the kernels of kernels/move.cuh. */
@@ -92,7 +97,7 @@ const MOVES: Readonly<Record<string, readonly [parameters: string, body: string]
   import_tensor: ['const ImportJob job', 'importTensor(job, blockIdx.x, gridDim.x);'],
   write_rows: [
     'const WriteJob keys, const WriteJob values',
-    'writeRows(blockIdx.z == 0 ? keys : values, blockIdx.x, blockIdx.y);',
+    'writeRows<MOVE_THREADS>(blockIdx.z == 0 ? keys : values, blockIdx.x, blockIdx.y);',
   ],
 };
 
@@ -104,8 +109,9 @@ function moveText(): string {
   return ['#include "move.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function attendText(target: Target): string {
-  const kernels = INSTANCES.map((instance) => {
+function attendText(target: Target, wanted: Wanted): string {
+  const instances = INSTANCES.filter(({ name }) => wanted(name));
+  const kernels = instances.map((instance) => {
     const { name, key, value, headDim, blockHeads } = instance;
     const warps = warpsOf(instance, target);
     return [
@@ -118,8 +124,8 @@ function attendText(target: Target): string {
   return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function bandsText(target: Target): string {
-  const kernels = BAND_INSTANCES.map((instance) => {
+function bandsText(target: Target, wanted: Wanted): string {
+  const kernels = BAND_INSTANCES.filter(({ name }) => wanted(name)).map((instance) => {
     const warps = warpsOf(instance, target);
     return [
       `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
@@ -129,18 +135,18 @@ function bandsText(target: Target): string {
   return ['#include "bands.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function packText(): string {
-  const kernels = PACK_INSTANCES.map((instance) => {
-    const { name } = instance;
-    const plan = `PackPlan<${packPlanText(instance)}>`;
+function appendText(wanted: Wanted): string {
+  const instances = APPEND_INSTANCES.filter(({ name }) => wanted(name));
+  const kernels = instances.map(({ name, key, value }) => {
+    const kernel = `AppendKernel<PackPlan<${packPlanText(key)}>, PackPlan<${packPlanText(value)}>>`;
     return [
-      `extern "C" __global__ void __launch_bounds__(PackKernel<${plan}>::THREADS, 1024 / PackKernel<${plan}>::THREADS)`,
-      `${name}(const PackJob job) {`,
-      `  PackKernel<${plan}>::runOnDevice(job, blockIdx.x, blockIdx.y);`,
+      `extern "C" __global__ void __launch_bounds__(${kernel}::THREADS, 1024 / ${kernel}::THREADS)`,
+      `${name}(const __grid_constant__ AppendJob keys, const __grid_constant__ AppendJob values) {`,
+      `  ${kernel}::run(keys, values);`,
       '}',
     ].join('\n');
   });
-  return ['#include "pack.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+  return ['#include "append.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 /** Arguments of PackPlan. */
@@ -163,9 +169,9 @@ function layoutText(tensor: string, instance: TensorInstance, headDim: number): 
 }
 
 /** Of all that a part of an image is built from, but for the compiler. */
-export function sourceHash(part: Part, target: Target): string {
+export function sourceHash(part: Part, target: Target, wanted = ALL): string {
   const hash = createHash('sha256');
-  const text = sourceText(part, target);
+  const text = sourceText(part, target, wanted);
   for (const name of headersOf(text)) hash.update(`${name}\n${headerText(name)}`);
   const { kind, capability } = target;
   return hash.update(JSON.stringify([text, COMPILER_FLAGS, kind, capability])).digest('hex');

@@ -12,6 +12,8 @@ import type {
 import { mostOutliers } from './attend/band-attention.js';
 import { PAGE_TOKENS } from './attend/structs.js';
 import {
+  APPEND_INSTANCES,
+  type AppendInstance,
   BAND_INSTANCES,
   type BandInstance,
   INSTANCES,
@@ -130,6 +132,14 @@ export function choosePackInstance(plan: PackedTensorPlan): PackInstance | undef
       headDim === shape.headDim &&
       isEqual(own, shape) &&
       packs(packing, plan.scheme.quantizer),
+  );
+}
+
+/** What appends to a layer that attention has a kernel for. */
+export function chooseAppendInstance({ key, value }: LayerPlan): AppendInstance | undefined {
+  const [keys, values] = [key, value].map((plan) => choosePackInstance(plan as PackedTensorPlan));
+  return APPEND_INSTANCES.find(
+    (instance) => instance.key.name === keys?.name && instance.value.name === values?.name,
   );
 }
 

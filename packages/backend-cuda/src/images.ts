@@ -52,8 +52,8 @@ export function kernelManifest(folder = FOLDER): Manifest {
 }
 
 /** The bytes that the driver loads. Throws KERNEL_IMAGE_INVALID where they cannot be read. */
-export function partBytes({ file }: Pick<ImagePart, 'file'>): Uint8Array {
-  const url = new URL(file, FOLDER);
+export function partBytes({ file }: Pick<ImagePart, 'file'>, folder = FOLDER): Uint8Array {
+  const url = new URL(file, folder);
   try {
     return brotliDecompressSync(readFileSync(url));
   } catch (cause) {

@@ -37,9 +37,8 @@ export type Packing =
       readonly tie: 'symmetric' | 'asymmetric';
     };
 
-/** What packs one tensor. */
+/** A way to pack one tensor. */
 export interface PackInstance {
-  /** In the kernel images. */
   readonly name: string;
   readonly tensor: 'key' | 'value';
   readonly shape: TensorInstance;
@@ -62,6 +61,14 @@ export interface BandInstance {
   readonly blockHeads: 4;
   /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
   readonly warps: number;
+}
+
+/** What appends to a layer: packs both tensors, and writes windows. */
+export interface AppendInstance {
+  /** In the kernel images. */
+  readonly name: string;
+  readonly key: PackInstance;
+  readonly value: PackInstance;
 }
 
 export const BLOCK_HEADS = [4, 8] as const;
@@ -144,17 +151,22 @@ export const BAND_INSTANCES: readonly BandInstance[] = ([64, 128] as const).map(
   warps: 8,
 }));
 
-/** One for every way to pack a tensor that attention meets. */
-export const PACK_INSTANCES: readonly PackInstance[] = packInstances();
-
-function packInstances(): PackInstance[] {
-  const instances = LAYERS.flatMap((layer) =>
-    (['key', 'value'] as const).flatMap((tensor) =>
-      packingsOf(layer, tensor).map((packing) => packInstance(layer, tensor, packing)),
-    ),
+/** One for every two ways to pack the tensors of a layer that attention meets. */
+export const APPEND_INSTANCES: readonly AppendInstance[] = LAYERS.flatMap((layer) => {
+  const [keys, values] = (['key', 'value'] as const).map((tensor) =>
+    packingsOf(layer, tensor).map((packing) => packInstance(layer, tensor, packing)),
+  ) as [PackInstance[], PackInstance[]];
+  return keys.flatMap((key) =>
+    values.map((value) => ({ name: `append_${key.name}_${value.name}`, key, value })),
   );
-  return [...new Map(instances.map((instance) => [instance.name, instance])).values()];
-}
+});
+
+/** One for every way to pack a tensor that attention meets. */
+export const PACK_INSTANCES: readonly PackInstance[] = [
+  ...new Map(
+    APPEND_INSTANCES.flatMap(({ key, value }) => [key, value]).map((one) => [one.name, one]),
+  ).values(),
+];
 
 function packingsOf({ headDim, ...layer }: Layer, tensor: 'key' | 'value'): Packing[] {
   const { bits, hasZero, isHybrid, groupSize } = layer[tensor];
@@ -177,7 +189,7 @@ function packingsOf({ headDim, ...layer }: Layer, tensor: 'key' | 'value'): Pack
 
 function packInstance(layer: Layer, tensor: 'key' | 'value', packing: Packing): PackInstance {
   const { headDim, [tensor]: shape } = layer;
-  const words = [`pack_${tensor[0]}${tensorName(shape)}`, `d${headDim}`];
+  const words = [`${tensor[0]}${tensorName(shape)}`, `d${headDim}`];
   if (packing.mode !== 'asymmetric') words.push(packing.codes);
   const hasFactors = tensor === 'key' && !shape.hasZero;
   return { name: words.join('_'), tensor, shape, headDim, packing, hasFactors };

@@ -14,7 +14,6 @@ import { type FakeBackend, fakeBackend } from './support/fake-backend.js';
 import { buildHostKernels, type HostKernels } from './support/host/host-kernels.js';
 import { errorOf } from './support/open-fake.js';
 import { compiler } from './support/pack/host-program.js';
-import { PACK_STUBS } from './support/stub-kernels.js';
 
 const HEADS = 2;
 const DIM = 128;
@@ -50,7 +49,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
   async function withBackend(
     body: (opened: FakeBackend, setUp: Awaited<ReturnType<typeof setUpIn>>) => Promise<void>,
   ) {
-    const opened = fakeBackend([...host.kernels, ...PACK_STUBS]);
+    const opened = fakeBackend(host.kernels);
     await body(opened, await setUpIn(opened));
     opened.backend.dispose();
     expect(opened.fake.leaks()).toEqual([]);

@@ -11,14 +11,14 @@ import {
 import { asymmetric, createDraws, inlineScheme } from '@lowbit-kv/core/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CapturedStep, cudaTensor, DeviceMemory } from '../src/index.js';
-import { PACK_INSTANCES } from '../src/instances.js';
+import { APPEND_INSTANCES } from '../src/instances.js';
 import { fakeBackend } from './support/fake-backend.js';
 import { buildHostKernels, type HostKernels } from './support/host/host-kernels.js';
 import { errorOf } from './support/open-fake.js';
 import { compiler } from './support/pack/host-program.js';
 
 /** Of the plan of these tests. */
-const PACKING = ['pack_k4t32z_d128', 'pack_v4c32z_d128'];
+const APPENDING = 'append_k4t32z_d128_v4c32z_d128';
 const KV_HEADS = 2;
 const QUERY_HEADS = 4;
 const DIM = 128;
@@ -42,7 +42,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
   let host: HostKernels;
 
   beforeAll(() => {
-    host = buildHostKernels(PACK_INSTANCES.filter(({ name }) => PACKING.includes(name)));
+    host = buildHostKernels(APPEND_INSTANCES.filter(({ name }) => name === APPENDING));
   }, 120_000);
 
   afterAll(() => host.remove());
@@ -152,11 +152,11 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
     for (let count = 0; count < 34; count++) {
       // Sequences pause, so that batches are ragged.
       const active = [0, 1, 2].filter((i) => i !== 1 || count % 3 !== 1);
-      const launches = fake.count('cuLaunchKernel');
+      const launches = fake.count('cuLaunchKernelEx');
       const { worst, replayed } = await step(captured, active);
       expect(worst).toBeLessThan(1e-5);
       expect(replayed).toBe(count > 0);
-      if (count > 0) expect(fake.count('cuLaunchKernel')).toBe(launches);
+      if (count > 0) expect(fake.count('cuLaunchKernelEx')).toBe(launches);
     }
     expect(fake.count('cuGraphLaunch')).toBe(34);
     captured.dispose();

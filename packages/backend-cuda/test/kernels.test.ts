@@ -166,6 +166,8 @@ test('attributes, occupancy and shared memory', async () => {
     const asked = fake.count('cuFuncGetAttribute');
     expect(wide.attributes.registers).toBe(168);
     expect(fake.count('cuFuncGetAttribute')).toBe(asked);
+    // Compiled for 8.0 it waits for nothing.
+    expect(wide.canOverlap).toBe(false);
     expect(wide.blocksPerMultiprocessor(256)).toBe(1);
     expect(wide.blocksPerMultiprocessor(128, 100_000)).toBe(2);
     expect(await errorOf(() => wide.prepare({ grid: [1], block: [257] }))).toMatchObject({

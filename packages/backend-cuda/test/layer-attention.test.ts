@@ -132,9 +132,9 @@ it('a launch of a layer is one driver call, and layers share what was uploaded',
       setup.attention.run(stream, setup.buffers);
     }
     expect(fake.takeCalls().filter((call) => !call.startsWith('cuCtx'))).toEqual([
-      'cuLaunchKernel',
-      'cuLaunchKernel',
-      'cuLaunchKernel',
+      'cuLaunchKernelEx',
+      'cuLaunchKernelEx',
+      'cuLaunchKernelEx',
     ]);
     stream.synchronize();
     compare(setup, sequences);
@@ -161,7 +161,7 @@ it('a graph is captured once and replayed while sequences grow and pages move', 
       stream.synchronize();
       compare(setup, sequences);
     }
-    expect(fake.count('cuLaunchKernel')).toBe(1);
+    expect(fake.count('cuLaunchKernelEx')).toBe(1);
     expect(launches.map(({ grid }) => grid[0])).toEqual(Array(6).fill(20));
     expect(new Set(launches.map(({ items }) => items)).size).toBeGreaterThan(1);
     graph.dispose();
@@ -260,7 +260,7 @@ it('refuses buffers that are too small, and a missing input', async () => {
     const { input, ...rest } = buffers;
     const error = await errorOf(() => attention.run(stream, rest));
     expect(error.next).toBe('Pass the tensors given to `append`.');
-    expect(fake.count('cuLaunchKernel')).toBe(0);
+    expect(fake.count('cuLaunchKernelEx')).toBe(0);
     attention.run(stream, { ...rest, input });
     stream.synchronize();
     setup.ring.dispose();

@@ -110,7 +110,7 @@ describe('memory of steps', () => {
     dispose();
   });
 
-  it.each(['cuLaunchKernel', 'cuMemcpyHtoDAsync_v2'] as const)(
+  it.each(['cuLaunchKernelEx', 'cuMemcpyHtoDAsync_v2'] as const)(
     'is given back by attention that fails at %s',
     async (call) => {
       const { cache, sequence, pool, fake, dispose } = await setUp();

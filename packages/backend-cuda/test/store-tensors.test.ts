@@ -18,7 +18,6 @@ import { type FakeBackend, fakeBackend } from './support/fake-backend.js';
 import { buildHostKernels, type HostKernels } from './support/host/host-kernels.js';
 import { errorOf } from './support/open-fake.js';
 import { compiler } from './support/pack/host-program.js';
-import { PACK_STUBS } from './support/stub-kernels.js';
 
 const HEADS = 2;
 const DIM = 128;
@@ -95,7 +94,7 @@ describe.skipIf(compiler === undefined)('a store', () => {
       caches: readonly [reference: Cache, subject: Cache],
       opened: FakeBackend & { readonly context: Context },
     ) => Promise<void>,
-    opened = fakeBackend([...host.kernels, ...PACK_STUBS]),
+    opened = fakeBackend(host.kernels),
   ) {
     const { context } = await opened.backend.open();
     const options = { capacity: { sequences: 6, tokens: 600 } };
@@ -272,7 +271,7 @@ describe.skipIf(compiler === undefined)('a store', () => {
     let stream: Stream | undefined;
     let own: Context | undefined;
     let callers = 0n;
-    const made = fakeBackend([...host.kernels, ...PACK_STUBS], (fake) => {
+    const made = fakeBackend(host.kernels, (fake) => {
       callers = fake.createContext();
       const handle = new BigUint64Array(1);
       fake.driver.cuStreamCreate(handle, 1);

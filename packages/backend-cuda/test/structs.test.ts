@@ -19,6 +19,8 @@ import {
   STORED_TYPES,
   TRANSFORM_KINDS,
 } from '../src/general/structs.js';
+import { APPEND_JOB, CHECK_JOB, WRITE_JOB } from '../src/store/append-job.js';
+import { IMPORT_JOB } from '../src/store/moves.js';
 
 const HEADERS = {
   'job.cuh': {
@@ -34,6 +36,8 @@ const HEADERS = {
   },
   'general-attention.cuh': { GeneralAttention: GENERAL_ATTENTION },
   'general-tile.cuh': { GeneralJob: GENERAL_JOB },
+  'move.cuh': { ImportJob: IMPORT_JOB, WriteJob: WRITE_JOB, CheckJob: CHECK_JOB },
+  'append.cuh': { AppendJob: APPEND_JOB },
 };
 
 const ENUMERATIONS = {

@@ -97,7 +97,10 @@ export interface TensorWork {
   readonly packs: readonly PackWork[];
 }
 
-/** Tokens of `sources`, in order, are encoded into `count` slots of a packed page from `slot` on. */
+/**
+ * Tokens of `sources`, in order, are encoded into `count` slots of a packed page from `slot` on. Sources are rows of the input, and
+ * window slots of earlier steps: none that `writes` of the same job name.
+ */
 export interface PackWork {
   readonly page: number;
   readonly slot: number;

@@ -110,10 +110,17 @@ struct Runner {
   using D = Decode<K, V, TILES, WARPS>;
   static constexpr bool HAS_STATISTICS = K.along == Along::CHANNELS;
 
-  static void launch(const DecodeJob& job, int items, cudaStream_t stream = nullptr) {
+  /// `overlaps`: may start before the kernel in front of it ends.
+  static void launch(const DecodeJob& job, int items, cudaStream_t stream = nullptr, bool overlaps = true) {
     const int chunks = (job.queryHeads + D::HEADS - 1) / D::HEADS;
-    KERNEL<<<dim3(items, job.kvHeads, chunks), LANES * WARPS, D::SHARED_BYTES, stream>>>(job);
-    CHECK(cudaGetLastError());
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = overlaps;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(items, job.kvHeads, chunks), config.blockDim = LANES * WARPS;
+    config.dynamicSmemBytes = D::SHARED_BYTES, config.stream = stream;
+    config.attrs = &attribute, config.numAttrs = overlaps ? 1 : 0;
+    CHECK(cudaLaunchKernelEx(&config, KERNEL, job));
   }
 
   /// Three sequences whose pages are in part filled, with tokens on no page behind them.
@@ -250,7 +257,8 @@ struct Runner {
     return isRight;
   }
 
-  static void time(const char* name, int group, int kvHeads, int batch, int tokens, int splits, int copies) {
+  /// With the newest 128 values of each sequence in windows, as those of groups along channels are, but for `isWhole`.
+  static void time(const char* name, int group, int kvHeads, int batch, int tokens, int splits, int copies, bool isWhole = true, bool overlaps = true) {
     constexpr int DISTINCT = 32, BURSTS = 25;
     const size_t pages = size_t(tokens) / PAGE_TOKENS * batch, all = pages * copies;
     const auto fill = [&]<PageLayout L>() {
@@ -269,19 +277,33 @@ struct Runner {
     std::shuffle(order.begin(), order.end(), generator());
     std::vector<PageEntry> table;
     std::vector<Item> items;
+    std::vector<RestEntry> rests;
     const int stride = tokens / PAGE_TOKENS;
     for (int c = 0; c < copies; c++)
       for (int b = 0; b < batch; b++) {
         const int first = static_cast<int>(table.size());
         for (int p = 0; p < stride; p++) table.push_back({order[table.size()], order[all - 1 - table.size()], p * PAGE_TOKENS, PAGE_TOKENS << 16});
-        for (int s = 0; s < splits; s++)
-          items.push_back({b, first + stride * s / splits, stride * (s + 1) / splits - stride * s / splits, 0, 0, 0, s, splits, -1, -1});
+        // As the work list shares them.
+        const int pages = stride - (isWhole ? 0 : 1), runs = isWhole ? 0 : PAGE_TOKENS / 16;
+        const int firstRest = static_cast<int>(rests.size());
+        for (int i = 0; i < 16 * runs; i++)
+          rests.push_back({unsigned(table.back().key * PAGE_TOKENS + i), 1u << 30 | unsigned((c * batch + b) * PAGE_TOKENS + i), 0, 0});
+        const auto pageEnd = [&](int s) { return (s * pages + splits - 1) / splits; };
+        const auto restEnd = [&](int s) { return 16 * (s * runs / splits); };
+        for (int s = 0; s < splits; s++) {
+          const int some = restEnd(s + 1) - restEnd(s);
+          items.push_back({b, first + pageEnd(s), pageEnd(s + 1) - pageEnd(s), firstRest + restEnd(s), some, some, s, splits, -1, -1});
+        }
       }
+    rests.push_back({});
+    std::vector<__half> windows(size_t(copies) * batch * PAGE_TOKENS * kvHeads * V.headDim);
+    for (__half& value : windows) value = __float2half_rn(normal());
     std::vector<__half> queries(size_t(batch) * kvHeads * group * K.headDim);
     for (__half& value : queries) value = __float2half_rn(normal());
     const int count = splits * batch;
     const Item* itemTable = upload(items);
     job.pageTable = upload(table), job.queries = upload(queries), job.queryType = QueryType::F16, job.items = upload(std::vector<int>{count});
+    job.restTable = upload(rests), job.valueWindows = upload(windows);
     job.kvHeads = kvHeads, job.queryHeads = group, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
     job.partials = allocate<float>(size_t(count) * kvHeads * group * D::PARTIAL), job.output = allocate<float>(size_t(batch) * kvHeads * group * V.headDim);
     job.arrivals = allocate<unsigned>(batch * kvHeads * group);
@@ -296,7 +318,7 @@ struct Runner {
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int c = 0; c < copies; c++) {
       job.itemTable = itemTable + size_t(c) * count;
-      launch(job, count, stream);
+      launch(job, count, stream, overlaps);
     }
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&executable, graph, 0));
@@ -318,9 +340,17 @@ struct Runner {
     for (float spent = 0; spent < 0.5e6f; spent += sustained.back() * copies) sustained.push_back(once());
     sustained.erase(sustained.begin(), sustained.begin() + sustained.size() * 2 / 3);
     const double bytes = double(pages) * kvHeads * (K.bytes() + V.bytes());
-    std::printf("%-22s %2d x %2d heads, batch %d, %3dK tokens: %6.1f us, sustained %6.1f, floor at 4.48 TB/s %6.1f, %4.0f GB/s\n", name, kvHeads,
-                group, batch, tokens / 1024, median(bursts),
-                median(sustained), bytes / 4.48e6, bytes / median(bursts) / 1000);
+    // Launches that overlap leave what one alone does.
+    const size_t outputs = size_t(batch) * kvHeads * group * V.headDim;
+    const auto left = download(job.output, outputs);
+    CHECK(cudaMemset(job.output, 0xff, 4 * outputs));
+    launch(job, count, stream, false);
+    CHECK(cudaStreamSynchronize(stream));
+    const auto alone = download(job.output, outputs);
+    const bool isSame = std::memcmp(left.data(), alone.data(), 4 * outputs) == 0;
+    std::printf("%-22s %2d x %2d heads, batch %d, %3dK tokens%s%s: %6.1f us, sustained %6.1f, floor at 4.48 TB/s %6.1f, %4.0f GB/s%s\n", name, kvHeads,
+                group, batch, tokens / 1024, isWhole ? "" : ", windows", overlaps ? "" : ", one after another", median(bursts),
+                median(sustained), bytes / 4.48e6, bytes / median(bursts) / 1000, isSame ? "" : "  DIFFERS");
     for (void* memory : {(void*)keys, (void*)values}) CHECK(cudaFree(memory));
   }
 
@@ -330,7 +360,10 @@ struct Runner {
     bool isRight = true;
     for (const int group : groups) isRight &= check(name, Data::NORMAL, group) & check(name, Data::SINKS, group);
     if (withTimes) {
-      time(name, groups[0], 8, 8, 131072, 2, 1), time(name, groups[0], 8, 1, 131072, 16, 1), time(name, groups[0], 8, 1, 8192, 16, 16);
+      const int group = groups[0];
+      time(name, group, 8, 8, 131072, 2, 1), time(name, group, 8, 1, 131072, 16, 2), time(name, group, 8, 1, 8192, 16, 32);
+      time(name, group, 8, 8, 131072, 2, 1, false), time(name, group, 8, 1, 131072, 16, 2, false), time(name, group, 8, 1, 8192, 16, 32, false);
+      time(name, group, 8, 1, 131072, 16, 2, false, false), time(name, group, 8, 1, 8192, 16, 32, false, false);
       if (groups[0] == 4 && K.bits == 4 && K.groupSize == 128) time(name, 1, 32, 8, 131072, 1, 1);
       // Blocks that share the query heads of a kv head read the same pages.
       if (groups.back() > D::HEADS) time(name, groups.back(), 8, 8, 131072, 1, 1);

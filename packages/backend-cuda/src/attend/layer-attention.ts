@@ -60,6 +60,7 @@ export class LayerAttention implements AttentionLaunch {
       grid: [1, kvHeads, this.#headBlocks],
       block: [threads],
       sharedBytes,
+      overlapsPrevious: kernel.canOverlap,
     });
     this.#job = new AttentionJob(this.#launch.parameters.view(0), plan, memory, blocks);
     this.slots = slotsOf(residentBlocks(kernel, threads, sharedBytes), blocks);

@@ -20,6 +20,8 @@ const ATTRIBUTE = {
   ptxVersion: CU.FUNC_ATTRIBUTE_PTX_VERSION,
   binaryVersion: CU.FUNC_ATTRIBUTE_BINARY_VERSION,
 } as const;
+/** 10 times the compute capability from which on kernels of a stream overlap. */
+const OVERLAPPING_VERSION = 90;
 /** What every kernel may have without asking. */
 const DEFAULT_SHARED_BYTES = 48 * 1024;
 
@@ -49,6 +51,11 @@ export class Kernel {
   get attributes(): KernelAttributes {
     this.#attributes ??= this.#read();
     return this.#attributes;
+  }
+
+  /** Whether it may be launched to overlap the kernel in front: compiled for less than 9.0 it cannot wait for that one's end. */
+  get canOverlap(): boolean {
+    return this.attributes.ptxVersion >= OVERLAPPING_VERSION;
   }
 
   #read(): KernelAttributes {

@@ -14,7 +14,7 @@ import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
-import { PACK_JOB } from '../store/fragment-pages.js';
+import { PACK_JOB } from '../store/append-job.js';
 import { notMeasured } from '../store/packed-pages.js';
 import type { DeviceTensor } from './device-tensor.js';
 import { type GeneralTiles, generalTiles } from './general-tiles.js';

@@ -16,8 +16,7 @@ import { disposeAll } from '../driver/dispose-all.js';
 import type { Runtime } from '../runtime.js';
 import { AttentionStage } from './attention-stage.js';
 import { createLayers, type Layer, type LayerTensor } from './layers.js';
-import { WRITE_WORDS, type Writes, writeWords } from './moves.js';
-import { notMeasured, type PackContext } from './packed-pages.js';
+import { notMeasured } from './packed-pages.js';
 import { readRanges } from './readback.js';
 import { Results, type Target } from './results.js';
 import { SharedTables } from './shared-tables.js';
@@ -83,17 +82,8 @@ export class CudaStore implements BlockStore {
     for (const tensor of ['key', 'value'] as const) this.#copy(layer, tensor, job.work[tensor]);
     for (const tensor of ['key', 'value'] as const)
       this.#measure(layer[tensor], tensor, job, input);
-    this.#write(layer, job, input);
-    for (const tensor of ['key', 'value'] as const) {
-      const { packs } = job.work[tensor];
-      if (packs.length > 0 || session !== undefined)
-        layer[tensor].pages?.pack(this.#packContext(job, input[tensor]), packs);
-    }
-  }
-
-  #packContext({ step }: AppendJob, input: PackContext['input']): PackContext {
-    const { launches, session } = this.#runtime;
-    return { launches, session, step, tables: this.#tables, flags: this.#flags, input };
+    const { launches } = this.#runtime;
+    layer.append.run(job, { launches, session, tables: this.#tables, flags: this.#flags, input });
   }
 
   #copy(layer: Layer, tensor: 'key' | 'value', { copies }: TensorWork): void {
@@ -113,37 +103,12 @@ export class CudaStore implements BlockStore {
     if (this.#runtime.session !== undefined)
       throw notCapturable('statistics of a sequence', 'Run this step outside of the graph.');
     if (pages === undefined) throw notMeasured(memory.plan);
-    pages.measure(this.#packContext(job, input[tensor]), statistics);
-  }
-
-  #write(layer: Layer, job: AppendJob, input: StepInput): void {
-    const { launches, moves } = this.#runtime;
-    const writes = (['key', 'value'] as const).map((tensor) =>
-      this.#writes(layer, tensor, job, input),
+    const { launches, session } = this.#runtime;
+    const { step } = job;
+    pages.measure(
+      { launches, session, step, tables: this.#tables, flags: this.#flags, input: input[tensor] },
+      statistics,
     );
-    if (launches !== undefined) moves.write(launches, writes[0] as Writes, writes[1] as Writes);
-  }
-
-  #writes(layer: Layer, tensor: 'key' | 'value', job: AppendJob, input: StepInput): Writes {
-    const { session } = this.#runtime;
-    const { memory } = layer[tensor];
-    const { writes } = job.work[tensor];
-    const { heads, headDim } = memory.plan;
-    const words = () => writeWords(writes);
-    // Each new token begins at most one run of slots; entries that there are not are of no rows.
-    const entries = session?.options.rows ?? writes.length;
-    const name = `writes of class ${memory.plan.class}`;
-    let table = 0n;
-    if (session !== undefined) table = session.table(name, WRITE_WORDS * entries, writes, words);
-    else if (entries > 0) table = this.#tables.of(job.step, writes, 'writes', words);
-    return {
-      table,
-      entries,
-      input: input[tensor].pointer,
-      windows: memory.pointer('window'),
-      heads,
-      headDim,
-    };
   }
 
   attend(job: AttendJob): AttentionResult {

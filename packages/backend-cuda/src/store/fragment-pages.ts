@@ -1,72 +1,30 @@
 /**
- * Packed pages in the order in which tensor cores take them (kernels/layout.cuh): packing on the card, canonical bytes on the
- * host.
+ * Packed pages in the order in which tensor cores take them (kernels/layout.cuh), as the host sees them: canonical bytes, and packs
+ * of blocks by their pages.
  */
 import type { PackedTensorPlan, PackWork, Span, TensorWork } from '@lowbit-kv/core';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import type { Launch } from '../driver/launch.js';
-import type { Stream } from '../driver/stream.js';
-import type { PackInstance } from '../instances.js';
-import type { TensorMemory } from '../memory/tensor-memory.js';
-import { packTile } from '../pages/pack-tile.js';
 import { type PageMover, pageMover, pagesOfBlock } from '../pages/page-layout.js';
-import type { Runtime } from '../runtime.js';
-import { PACK_WORDS, packWords, SPAN_WORDS } from './pack-words.js';
 import { notMeasured, type PackContext, type PackedPages } from './packed-pages.js';
 
-/** PackJob of kernels/pack-commands.cuh. */
-export const PACK_JOB = {
-  bytes: 48,
-  fields: { table: 0, headBytes: 8, pages: 16, windowRows: 24, inputRows: 32, statistics: 40 },
-} as const;
-/** Room of captured steps: packs for each new token, and spans of a pack. */
-const CAPTURED_PACKS = 2;
-const CAPTURED_SPANS = 8;
-/** A dimension of the grid. */
-const MOST_PACKS = 65_535;
-
 export class FragmentPages implements PackedPages {
-  readonly #memory: TensorMemory;
   readonly #plan: PackedTensorPlan;
   readonly #mover: PageMover;
-  readonly #launch: Launch;
-  readonly #tiles: number;
-  readonly #sizes: string;
-  /** That hold a block. */
-  readonly #pages: number;
   readonly #statistics: Pick<PackedPages, 'measure'> | undefined;
+  /** That hold a block. */
+  readonly pagesOfBlock: number;
 
-  /** `statistics` measures sequences, where the plan does. Throws KERNEL_IMAGE_INVALID. */
-  constructor(
-    runtime: Runtime,
-    instance: PackInstance,
-    memory: TensorMemory,
-    statistics: Pick<PackedPages, 'measure'> | undefined,
-  ) {
+  /** `statistics` measures sequences, where the plan does. */
+  constructor(plan: PackedTensorPlan, statistics: Pick<PackedPages, 'measure'> | undefined) {
+    this.#plan = plan;
+    this.#mover = pageMover(plan);
     this.#statistics = statistics;
-    this.#memory = memory;
-    this.#plan = memory.plan as PackedTensorPlan;
-    this.#mover = pageMover(this.#plan);
-    const { headDim, heads } = this.#plan;
-    const tile = packTile(instance);
-    this.#tiles = heads * tile.tiles;
-    this.#launch = runtime
-      .module('pack', instance.name)
-      .kernel(instance.name, [{ bytes: PACK_JOB.bytes }])
-      .prepare({
-        grid: [1],
-        block: [tile.threads],
-        sharedBytes: tile.sharedBytes,
-      });
-    const job = this.#launch.parameters.view(0);
-    const { fields } = PACK_JOB;
-    job.setBigUint64(fields.headBytes, BigInt(this.#mover.layout.bytes), true);
-    job.setBigUint64(fields.pages, memory.pointer('packed'), true);
-    job.setBigUint64(fields.windowRows, memory.pointer('window'), true);
-    job.setBigUint64(fields.statistics, memory.pointer('statistics'), true);
-    this.#pages = pagesOfBlock(this.#plan);
-    const sizes = [memory.sizeOf('packed'), memory.sizeOf('statistics')];
-    this.#sizes = [heads, headDim, this.#pages, ...sizes].join();
+    this.pagesOfBlock = pagesOfBlock(plan);
+  }
+
+  /** Of a page of one head. */
+  get headBytes(): number {
+    return this.#mover.layout.bytes;
   }
 
   measure(context: PackContext, statistics: TensorWork['statistics']): void {
@@ -74,44 +32,16 @@ export class FragmentPages implements PackedPages {
     this.#statistics.measure(context, statistics);
   }
 
-  pack({ launches, session, tables, step, input }: PackContext, packs: readonly PackWork[]): void {
-    const job = this.#launch.parameters.view(0);
-    job.setBigUint64(PACK_JOB.fields.inputRows, input.pointer, true);
-    if (session !== undefined) {
-      const most = CAPTURED_PACKS * session.options.rows * this.#pages;
-      const words = most * (PACK_WORDS + CAPTURED_SPANS * SPAN_WORDS);
-      const name = `packs of class ${this.#plan.class}, ${this.#sizes}`;
-      const table = session.table(name, words, packs, () => this.#words(packs, most));
-      this.#run(launches, table, most);
-      return;
-    }
-    const most = Math.floor(MOST_PACKS / this.#pages);
-    for (let first = 0; first < packs.length; first += most) {
-      const some = packs.slice(first, first + most);
-      const sizes = `${first} ${this.#sizes}`;
-      const table = tables.of(step, packs, sizes, () => this.#words(some));
-      this.#run(launches, table, packsByPage(some, this.#pages).length);
-    }
-  }
-
-  #words(packs: readonly PackWork[], capacity?: number): Uint32Array {
-    const some = packsByPage(packs, this.#pages);
-    const pageBytes = this.#memory.sizeOf('packed') / this.#pages;
-    return packWords(this.#memory, some, capacity ?? some.length, pageBytes);
-  }
-
-  #run(launches: Stream | undefined, table: bigint, packs: number): void {
-    if (launches === undefined) return;
-    this.#launch.parameters.view(0).setBigUint64(PACK_JOB.fields.table, table, true);
-    this.#launch.setGrid(this.#tiles, packs);
-    this.#launch.run(launches);
+  /** Packs of blocks as packs of their pages, each with the rows that are its own. */
+  packsByPage(packs: readonly PackWork[]): readonly PackWork[] {
+    return packsByPage(packs, this.pagesOfBlock);
   }
 
   toCanonical(page: Uint8Array): Uint8Array {
     const { layout, heads } = this.#plan;
     const { bytes } = this.#mover.layout;
     const block = new Uint8Array(layout.pageBytes);
-    for (let number = 0; number < this.#pages * heads; number++) {
+    for (let number = 0; number < this.pagesOfBlock * heads; number++) {
       const piece = page.subarray(number * bytes, (number + 1) * bytes);
       const own = Math.floor(number / heads);
       this.#mover.toBlock(piece, block, number % heads, 0, PAGE_TOKENS, own);
@@ -122,8 +52,8 @@ export class FragmentPages implements PackedPages {
   fromCanonical(block: Uint8Array): Uint8Array {
     const { heads } = this.#plan;
     const { bytes } = this.#mover.layout;
-    const page = new Uint8Array(this.#pages * heads * bytes);
-    for (let number = 0; number < this.#pages * heads; number++) {
+    const page = new Uint8Array(this.pagesOfBlock * heads * bytes);
+    for (let number = 0; number < this.pagesOfBlock * heads; number++) {
       const piece = page.subarray(number * bytes, (number + 1) * bytes);
       const own = Math.floor(number / heads);
       this.#mover.toPiece(block, number % heads, piece, 0, PAGE_TOKENS, own);
@@ -132,7 +62,6 @@ export class FragmentPages implements PackedPages {
   }
 }
 
-/** Packs of blocks as packs of their pages, each with the rows that are its own. */
 function packsByPage(packs: readonly PackWork[], pages: number): readonly PackWork[] {
   if (pages === 1) return packs;
   return packs.flatMap((pack) =>

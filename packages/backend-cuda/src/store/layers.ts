@@ -12,18 +12,21 @@ import {
 import { BandAttention } from '../attend/band-attention.js';
 import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { choosePackInstance } from '../choose-instance.js';
+import { chooseAppendInstance } from '../choose-instance.js';
 import type { CudaCodec } from '../codecs/codec-source.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
+import { GeneralAppend } from '../general/general-append.js';
 import { GeneralAttention } from '../general/general-attention.js';
 import { GeneralPages } from '../general/general-pages.js';
 import type { Part } from '../images.js';
-import type { BandInstance, KernelInstance, PackInstance } from '../instances.js';
+import type { AppendInstance, BandInstance, KernelInstance } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
 import type { Runtime } from '../runtime.js';
 import { codecsOf, kernelsOf, supportOf } from '../support.js';
+import type { AppendLaunch } from './append-launch.js';
+import { FragmentAppend } from './fragment-append.js';
 import { FragmentPages } from './fragment-pages.js';
 import type { PackedPages } from './packed-pages.js';
 
@@ -37,6 +40,7 @@ export interface Layer {
   readonly plan: LayerPlan;
   readonly key: LayerTensor;
   readonly value: LayerTensor;
+  readonly append: AppendLaunch;
   readonly attention: AttentionLaunch;
   /** Of packed pages. */
   readonly pageTokens: { readonly key: number; readonly value: number };
@@ -103,20 +107,18 @@ function fragmentLayer(
     plan[name].statisticsPageBytes === 0
       ? undefined
       : generalPages(runtime, plan, memory[name], numbersOf(runtime, plan, name, made));
-  const tensor = (name: 'key' | 'value'): LayerTensor => ({
-    memory: memory[name],
-    pages: new FragmentPages(
-      runtime,
-      // Where attention has a kernel, packing has one.
-      choosePackInstance(plan[name] as PackedTensorPlan) as PackInstance,
-      memory[name],
-      statistics(name),
-    ),
-  });
+  const pagesOf = (name: 'key' | 'value') =>
+    new FragmentPages(plan[name] as PackedTensorPlan, statistics(name));
+  const pages = { key: pagesOf('key'), value: pagesOf('value') };
   return {
     plan,
-    key: tensor('key'),
-    value: tensor('value'),
+    key: { memory: memory.key, pages: pages.key },
+    value: { memory: memory.value, pages: pages.value },
+    append: new FragmentAppend({
+      // Where attention has a kernel, appending has one.
+      instance: chooseAppendInstance(plan) as AppendInstance,
+      ...{ runtime, plan, memory, pages },
+    }),
     attention: new LayerAttention({
       module: runtime.module('attend', instance.name),
       instance,
@@ -146,17 +148,16 @@ function canonicalLayer(
     key: numbersOf(runtime, plan, 'key', made),
     value: numbersOf(runtime, plan, 'value', made),
   };
-  const tensor = (name: 'key' | 'value'): LayerTensor => ({
-    memory: memory[name],
-    pages:
-      plan[name].layout === null
-        ? undefined
-        : generalPages(runtime, plan, memory[name], tensors[name], module),
-  });
+  const pagesOf = (name: 'key' | 'value') =>
+    plan[name].layout === null
+      ? undefined
+      : generalPages(runtime, plan, memory[name], tensors[name], module);
+  const pages = { key: pagesOf('key'), value: pagesOf('value') };
   return {
     plan,
-    key: tensor('key'),
-    value: tensor('value'),
+    key: { memory: memory.key, pages: pages.key },
+    value: { memory: memory.value, pages: pages.value },
+    append: new GeneralAppend({ moves: runtime.moves, memory, pages }),
     attention:
       instance === undefined
         ? new GeneralAttention({ module, plan, memory, ...tensors })

@@ -10,11 +10,14 @@ import {
 } from '@lowbit-kv/core';
 import { QUERY_TYPES } from '../attend/structs.js';
 import { placeOf } from '../cuda-tensor.js';
+import type { DeviceRange } from '../driver/device-memory.js';
 import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
+import { WRITE_JOB } from './append-job.js';
+import type { ValueCheck } from './step-inputs.js';
 
-/** Structs of kernels/move.cuh. */
+/** ImportJob of kernels/move.cuh. */
 export const IMPORT_JOB = {
   bytes: 80,
   fields: {
@@ -33,18 +36,6 @@ export const IMPORT_JOB = {
     unused: 76,
   },
 } as const;
-export const WRITE_JOB = {
-  bytes: 40,
-  fields: {
-    table: 0,
-    input: 8,
-    windows: 16,
-    entries: 24,
-    heads: 28,
-    headDim: 32,
-    windowTokens: 36,
-  },
-} as const;
 export const WRITE_WORDS = 4;
 const THREADS = 128;
 const BLOCKS = 1024;
@@ -60,6 +51,22 @@ export interface Writes {
   readonly windows: bigint;
   readonly heads: number;
   readonly headDim: number;
+}
+
+/** A tensor of a caller, and where it goes. */
+interface Moved {
+  readonly source: bigint;
+  readonly sourceType: TensorType;
+  readonly target: bigint;
+  readonly targetType: TensorType;
+  readonly flag: bigint;
+  readonly elements: number;
+  readonly heads: number;
+  readonly headDim: number;
+  readonly tokensPerBatch: number;
+  readonly batchStride: number;
+  readonly tokenStride: number;
+  readonly headStride: number;
 }
 
 export class Moves {
@@ -83,27 +90,43 @@ export class Moves {
     targetType: TensorType,
     flag: bigint,
   ): void {
-    const place = placeOf(tensor, stream.context);
-    const elements = elementCount(tensor.shape);
-    if (elements === 0) return;
+    const { range, type, ...strides } = placeOf(tensor, stream.context);
     const [, heads = 1, headDim = 1] = tensor.shape;
+    this.#run(stream, {
+      ...{ source: range.pointer, sourceType: type, target, targetType, flag },
+      ...{ elements: elementCount(tensor.shape), heads, headDim, ...strides },
+    });
+  }
+
+  /** Looks at dense f16 numbers; nothing without a check. */
+  check(stream: Stream, { pointer }: DeviceRange, check: ValueCheck | undefined): void {
+    if (check === undefined) return;
+    const { flag, elements } = check;
+    this.#run(stream, {
+      ...{ source: pointer, sourceType: 'f16', target: 0n, targetType: 'f16', flag, elements },
+      // One row.
+      ...{ heads: 1, headDim: elements, batchStride: 0, tokenStride: 0, headStride: 0 },
+      tokensPerBatch: 1,
+    });
+  }
+
+  #run(stream: Stream, moved: Moved): void {
+    const { elements, headDim } = moved;
+    if (elements === 0) return;
     const { fields } = IMPORT_JOB;
     const job = this.#import.parameters.view(0);
     const set64 = (offset: number, value: bigint | number) =>
       job.setBigUint64(offset, BigInt(value), true);
     const set32 = (offset: number, value: number) => job.setUint32(offset, value, true);
-    set64(fields.source, place.range.pointer);
-    set64(fields.target, target);
-    set64(fields.flag, flag);
-    set64(fields.elements, elements);
-    set64(fields.batchStride, place.batchStride);
-    set64(fields.tokenStride, place.tokenStride);
-    set64(fields.headStride, place.headStride);
-    set32(fields.tokensPerBatch, Math.max(1, place.tokensPerBatch));
-    set32(fields.heads, heads);
+    for (const name of ['source', 'target', 'flag', 'elements'] as const)
+      set64(fields[name], moved[name]);
+    for (const name of ['batchStride', 'tokenStride', 'headStride'] as const)
+      set64(fields[name], moved[name]);
+    set32(fields.tokensPerBatch, Math.max(1, moved.tokensPerBatch));
+    set32(fields.heads, moved.heads);
     set32(fields.headDim, headDim);
-    set32(fields.sourceType, QUERY_TYPES.indexOf(place.type));
-    set32(fields.targetType, QUERY_TYPES.indexOf(targetType === 'f32' ? 'f32' : 'f16'));
+    set32(fields.sourceType, QUERY_TYPES.indexOf(moved.sourceType));
+    set32(fields.targetType, QUERY_TYPES.indexOf(moved.targetType === 'f32' ? 'f32' : 'f16'));
     const runs = elements / (headDim % 8 === 0 ? 8 : 1);
     this.#import.setGrid(Math.min(BLOCKS, Math.ceil(runs / THREADS)));
     this.#import.run(stream);

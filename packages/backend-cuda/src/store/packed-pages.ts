@@ -1,13 +1,7 @@
 /**
  * What the store asks of the packed pages of a tensor, in whatever order they keep their bits.
  */
-import {
-  LowbitKvError,
-  type PackWork,
-  type TensorPlan,
-  type TensorWork,
-  transformsOf,
-} from '@lowbit-kv/core';
+import { LowbitKvError, type TensorPlan, type TensorWork, transformsOf } from '@lowbit-kv/core';
 import type { DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { SharedTables } from './shared-tables.js';
@@ -29,7 +23,6 @@ export interface PackContext {
 export interface PackedPages {
   /** Statistics pages of sequences. Throws PLAN_REFUSED where nothing measures any. */
   measure(context: PackContext, statistics: TensorWork['statistics']): void;
-  pack(context: PackContext, packs: readonly PackWork[]): void;
   /** The canonical block of a page of the device. */
   toCanonical(page: Uint8Array): Uint8Array;
   /** The page of a canonical block. */

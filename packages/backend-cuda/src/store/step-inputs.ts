@@ -12,7 +12,7 @@ import {
   type Tensor,
   type TensorType,
 } from '@lowbit-kv/core';
-import { cudaTensor, placeOf, type TensorPlace } from '../cuda-tensor.js';
+import { placeOf, type TensorPlace } from '../cuda-tensor.js';
 import type { DeviceMemory, DeviceRange } from '../driver/device-memory.js';
 import type { Stream } from '../driver/stream.js';
 import type { UploadRing } from '../driver/upload-ring.js';
@@ -30,6 +30,19 @@ const MOST_ELEMENTS = 2 ** 32 - 1;
 export interface StepInput {
   readonly key: DeviceRange;
   readonly value: DeviceRange;
+  readonly checks: Readonly<Record<'key' | 'value', ValueCheck | undefined>>;
+}
+
+/** Numbers that the append looks at: the first ones of a tensor. */
+export interface ValueCheck {
+  /** Address of the word that becomes the smallest number of an element that is not finite. */
+  readonly flag: bigint;
+  readonly elements: number;
+}
+
+interface TensorInput {
+  readonly range: DeviceRange;
+  readonly check: ValueCheck | undefined;
 }
 
 /** Dense queries, beginning at a multiple of 16 bytes; `done` once the job is enqueued. */
@@ -60,7 +73,9 @@ export class StepInputs {
   /** Keys and values of a job. Host tensors are copied now; device tensors are read where they are, if they are dense f16. */
   put(job: AppendJob, layer: number, session: StepSession | undefined): StepInput {
     const take = (name: 'key' | 'value') => this.#take(job, layer, name, session);
-    const input = { key: take('key'), value: take('value') };
+    const [key, value] = [take('key'), take('value')];
+    const checks = { key: key.check, value: value.check };
+    const input = { key: key.range, value: value.range, checks };
     const inputs = this.#inputs.get(job.step) ?? new Map<number, StepInput>();
     this.#inputs.set(job.step, inputs.set(job.layer, input));
     return input;
@@ -108,7 +123,7 @@ export class StepInputs {
     layer: number,
     name: 'key' | 'value',
     session: StepSession | undefined,
-  ): DeviceRange {
+  ): TensorInput {
     const { stream, ring, moves, flags, nonFinite } = this.#options;
     const tensor = job[name];
     const elements = elementCount(tensor.shape);
@@ -116,7 +131,7 @@ export class StepInputs {
       if (session !== undefined) throw moved(`${name}s`, 'dense f16');
       const { all } = this.#memory(job.step, 2 * elements);
       ring.upload(stream, all, hostBytes(tensor));
-      return all;
+      return { range: all, check: undefined };
     }
     if (nonFinite === 'error' && elements > MOST_ELEMENTS) throw tooLarge(elements);
     const place = placeOf(tensor, stream.context);
@@ -127,30 +142,32 @@ export class StepInputs {
     const { shape } = tensor;
     const failure = (element: number) =>
       nonFiniteError({ tensor: name, layer, rows, shape, element });
+    const isChecked = nonFinite === 'error' && elements > 0;
     if (session !== undefined) {
-      if (nonFinite === 'error')
-        this.#checkCaptured(place, `${name} of ${layer}`, job.step, failure, session);
-      return range;
+      const names = `${name} of ${layer}`;
+      const check = isChecked
+        ? this.#captured(place, names, job.step, failure, session)
+        : undefined;
+      return { range, check };
     }
-    const target = isReady ? range : this.#memory(job.step, 2 * elements).all;
-    const flag = nonFinite === 'error' && elements > 0 ? flags.register(job.step, failure) : 0n;
-    if (!isReady || flag !== 0n)
-      moves.import(stream, tensor, isReady ? 0n : target.pointer, 'f16', flag);
-    return target;
+    const flag = isChecked ? flags.register(job.step, failure) : 0n;
+    if (isReady) return { range, check: isChecked ? { flag, elements } : undefined };
+    const { all } = this.#memory(job.step, 2 * elements);
+    moves.import(stream, tensor, all.pointer, 'f16', flag);
+    return { range: all, check: undefined };
   }
 
   /**
    * Kernels of a captured step look at as many rows as one of its runs can have, whatever is there: numbers behind the rows of
    * a run say nothing.
    */
-  #checkCaptured(
+  #captured(
     { range, shape }: TensorPlace,
     name: string,
     step: number,
     failure: Failure,
     session: StepSession,
-  ): void {
-    const { flags, moves } = this.#options;
+  ): ValueCheck {
     const width = elementCount(shape.slice(1));
     const end = elementCount(shape);
     const rows = session.limit(name, () =>
@@ -161,10 +178,8 @@ export class StepInputs {
       ),
     );
     if (end > rows * width) throw noRoom(`${shape[0]} rows of ${name}`, `at most ${rows}`);
-    const flag = flags.register(step, failure, { session, name, end });
-    if (session.launches === undefined) return;
-    const all = cudaTensor(range, { type: 'f16', shape: [rows, ...shape.slice(1)] });
-    moves.import(session.launches, all, 0n, 'f16', flag);
+    const flag = this.#options.flags.register(step, failure, { session, name, end });
+    return { flag, elements: rows * width };
   }
 
   #memory(step: number, bytes: number): DeviceMemory {

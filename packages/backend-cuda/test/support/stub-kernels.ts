@@ -9,22 +9,19 @@ import {
   GENERAL_JOB,
   GENERAL_PACK_KERNELS,
 } from '../../src/general/structs.js';
-import { BAND_INSTANCES, INSTANCES, PACK_INSTANCES } from '../../src/instances.js';
-import { PACK_JOB } from '../../src/store/fragment-pages.js';
-import { IMPORT_JOB, WRITE_JOB } from '../../src/store/moves.js';
+import { APPEND_INSTANCES, BAND_INSTANCES, INSTANCES } from '../../src/instances.js';
+import { APPEND_JOB, WRITE_JOB } from '../../src/store/append-job.js';
+import { IMPORT_JOB } from '../../src/store/moves.js';
 import type { FakeKernel } from './fake/kernels.js';
 
 function stub(name: string, ...sizes: readonly number[]): FakeKernel {
   const parameters = sizes.map((bytes): ParameterType => ({ bytes }));
-  return { name, parameters, run: () => undefined };
+  return { name, parameters, ptxVersion: 90, run: () => undefined };
 }
-
-/** Those that pack. */
-export const PACK_STUBS = PACK_INSTANCES.map(({ name }) => stub(name, PACK_JOB.bytes));
 
 /** All kernels. */
 export const STUBS: readonly FakeKernel[] = [
-  ...PACK_STUBS,
+  ...APPEND_INSTANCES.map(({ name }) => stub(name, APPEND_JOB.bytes, APPEND_JOB.bytes)),
   ...INSTANCES.map(({ name }) => stub(name, DECODE_JOB.bytes)),
   ...BAND_INSTANCES.map(({ name }) => stub(name, BAND_JOB_BYTES)),
   stub('import_tensor', IMPORT_JOB.bytes),

@@ -129,7 +129,7 @@ export function kernelCalls(
           2: 0,
           3: kernel.localBytes ?? 0,
           4: kernel.registers ?? 32,
-          5: 80,
+          5: kernel.ptxVersion ?? 80,
           6: 90,
           8: Math.max(dynamicSharedBytes, DEFAULT_SHARED_BYTES),
         };

@@ -25,6 +25,8 @@ export interface FakeKernel {
   readonly localBytes?: number;
   readonly sharedBytes?: number;
   readonly maxThreadsPerBlock?: number;
+  /** 10 times the compute capability that it was compiled for; default 80. */
+  readonly ptxVersion?: number;
   run(call: KernelCall): void;
 }
 
