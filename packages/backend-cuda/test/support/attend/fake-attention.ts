@@ -109,6 +109,7 @@ function fakeKernel(
   return {
     name: instance.name,
     parameters: [{ bytes }],
+    ptxVersion: 90,
     run(call) {
       const job = new Job(call, instance, readerOf(call));
       const { grid, block, sharedBytes } = call;
