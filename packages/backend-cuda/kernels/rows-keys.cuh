@@ -79,37 +79,33 @@ struct FoldedRowKeys {
 #pragma unroll
         for (float& sum : run) sum = 0.0f;
     const uint4* codes = reinterpret_cast<const uint4*>(page) + chunk * (STRIPES * STEPS / 4 * LANES) + lane;
+    uint32_t words[STRIPES][4], scales[2][2], a[TILES][4];
+    multiplyWords<K.bits, STEPS * STRIPES>(
+        [&](int i) {
+          const int step = i / STRIPES, stripe = i % STRIPES;
+          if (step % 4 == 0 && stripe == 0) {
 #pragma unroll
-    for (int four = 0; four < STEPS / 4; four++) {
-      uint32_t words[STRIPES][4];
+            for (int j = 0; j < STRIPES; j++) {
+              const uint4 x = codes[(j * (STEPS / 4) + step / 4) * LANES];
+              words[j][0] = x.x, words[j][1] = x.y, words[j][2] = x.z, words[j][3] = x.w;
+            }
+          }
+          return words[stripe][step % 4];
+        },
+        [&](int i, int field, uint32_t b0, uint32_t b1) {
+          const int step = i / STRIPES, stripe = i % STRIPES;
+          if (stripe == 0 && field == 0) {
+            if (step % 2 == 0) loadParameters(scales, page + K.scaleByte(), group, step / 2, lane);
 #pragma unroll
-      for (int stripe = 0; stripe < STRIPES; stripe++) {
-        const uint4 x = codes[(stripe * (STEPS / 4) + four) * LANES];
-        words[stripe][0] = x.x, words[stripe][1] = x.y, words[stripe][2] = x.z, words[stripe][3] = x.w;
-      }
+            for (int tile = 0; tile < TILES; tile++) {
+              queries.load(a[tile], step, tile, lane);
 #pragma unroll
-      for (int pair = 0; pair < 2; pair++) {
-        uint32_t scales[2][2];
-        loadParameters(scales, page + K.scaleByte(), group, 2 * four + pair, lane);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          uint32_t a[TILES][4];
-#pragma unroll
-          for (int tile = 0; tile < TILES; tile++) {
-            queries.load(a[tile], 4 * four + 2 * pair + i, tile, lane);
-#pragma unroll
-            for (int j = 0; j < 4; j++) a[tile][j] = multipliedPairs(a[tile][j], scales[i][j / 2]);
+              for (int j = 0; j < 4; j++) a[tile][j] = multipliedPairs(a[tile][j], scales[step % 2][j / 2]);
+            }
           }
 #pragma unroll
-          for (int stripe = 0; stripe < STRIPES; stripe++) {
-            forFields<K.bits>(words[stripe][2 * pair + i], [&](int field, uint32_t b0, uint32_t b1) {
-#pragma unroll
-              for (int tile = 0; tile < TILES; tile++) multiplyHalves(sums[tile][stripe * FIELDS + field], a[tile], b0, b1);
-            });
-          }
-        }
-      }
-    }
+          for (int tile = 0; tile < TILES; tile++) multiplyHalves(sums[tile][stripe * FIELDS + field], a[tile], b0, b1);
+        });
 #pragma unroll
     for (int tile = 0; tile < TILES; tile++) {
 #pragma unroll

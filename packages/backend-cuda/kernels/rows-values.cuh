@@ -199,17 +199,17 @@ __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const 
         multiplyHalves(seen[tile].rounded, a[step][tile], one, one);
       }
     }
+    uint2 words;
+    multiplyWords<V.bits, STEPS * STRIPES>(
+        [&](int i) {
+          if (i % STEPS == 0) words = codes[(group * STRIPES + i / STEPS) * (PAGE_TOKENS / 64 * LANES * 2)];
+          return i % STEPS == 0 ? words.x : words.y;
+        },
+        [&](int i, int field, uint32_t b0, uint32_t b1) {
+          const int run = (group * STRIPES + i / STEPS) * FIELDS + field;
 #pragma unroll
-    for (int stripe = group * STRIPES; stripe < (group + 1) * STRIPES; stripe++) {
-      const uint2 words = codes[stripe * (PAGE_TOKENS / 64 * LANES * 2)];
-#pragma unroll
-      for (int step = 0; step < STEPS; step++) {
-        forFields<V.bits>(step == 0 ? words.x : words.y, [&](int field, uint32_t b0, uint32_t b1) {
-#pragma unroll
-          for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].output[stripe * FIELDS + field], a[step][tile], b0, b1);
+          for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].output[run], a[i % STEPS][tile], b0, b1);
         });
-      }
-    }
   }
 }
 
