@@ -38,36 +38,13 @@ __device__ __forceinline__ uint32_t pairOfHalves(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&x);
 }
 
-/// B of the fields of a word.
-template <int BITS>
-struct WordFields {
-  static constexpr int FIELDS = fieldsOfByte(BITS);
-  uint32_t b[FIELDS][2];
-
-  __device__ __forceinline__ void set(int field, uint32_t word, uint32_t odd) {
-    b[field][0] = word & fieldOfPair<BITS>(field), b[field][1] = odd & fieldOfPair<BITS>(field);
-  }
-};
-
-/// `multiply(i, field, b0, b1)` with B of each field of words 0 to COUNT - 1, as `word(i)` gives them. Fields of the next word are taken
-/// apart between products: a warp waits six cycles from one to the next.
-template <int BITS, int COUNT, class Word, class Multiply>
-__device__ __forceinline__ void multiplyWords(Word word, Multiply multiply) {
-  WordFields<BITS> fields;
-  const uint32_t first = word(0), odd = first >> 8;
+/// `multiply(field, b0, b1)` with B of each field of a word.
+template <int BITS, class Multiply>
+__device__ __forceinline__ void forFields(uint32_t word, Multiply multiply) {
+  const uint32_t odd = word >> 8;
 #pragma unroll
-  for (int field = 0; field < fields.FIELDS; field++) fields.set(field, first, odd);
-#pragma unroll
-  for (int i = 0; i < COUNT; i++) {
-    WordFields<BITS> later;
-    const uint32_t next = i + 1 < COUNT ? word(i + 1) : 0u, oddNext = next >> 8;
-#pragma unroll
-    for (int field = 0; field < fields.FIELDS; field++) {
-      multiply(i, field, fields.b[field][0], fields.b[field][1]);
-      later.set(field, next, oddNext);
-    }
-    fields = later;
-  }
+  for (int field = 0; field < fieldsOfByte(BITS); field++)
+    multiply(field, word & fieldOfPair<BITS>(field), odd & fieldOfPair<BITS>(field));
 }
 
 }  // namespace lowbit

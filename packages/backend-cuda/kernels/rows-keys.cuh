@@ -13,8 +13,12 @@ struct FoldedRowKeys {
   static constexpr int GROUPS = K.groups();
   static constexpr int STEPS = K.halves();
   static constexpr float MIDDLE = static_cast<float>(1 << (K.bits - 1));
-  /// Products of rows with the middle codes of a page, less sums of rows with scales folded in, as they were rounded, times the middle.
-  /// Columns are groups, over and over: lane (g, t) has groups 2 t and 2 t + 1 of rows g and g + 8.
+  /// With one group for all tokens of a page, rows with its scales folded in lie in shared memory, a part for every warp.
+  static constexpr bool IS_FOLDED_ONCE = GROUPS == 1;
+  static constexpr int WARP_BYTES = IS_FOLDED_ONCE ? Queries::PART_BYTES : 0;
+  uint8_t* own;
+  /// Products of rows with the middle codes of a page, and with one group less sums of rows with scales folded in, as they were rounded,
+  /// times the middle. Columns are groups, over and over: lane (g, t) has groups 2 t and 2 t + 1 of rows g and g + 8.
   float middles[TILES][4];
 
   /// Parameters of the channels of steps 2 pair and 2 pair + 1 that lane t has, as B has them.
@@ -33,10 +37,9 @@ struct FoldedRowKeys {
     float products[TILES][4] = {}, rounded[TILES][4] = {};
 #pragma unroll
     for (int pair = 0; pair < STEPS / 2; pair++) {
-      uint32_t b[2][2], scales[GROUPS][2][2];
+      uint32_t b[2][2], scales[2][2];
       loadParameters(b, plane, g % GROUPS, pair, lane);
-#pragma unroll
-      for (int group = 0; group < GROUPS; group++) loadParameters(scales[group], page + K.scaleByte(), group, pair, lane);
+      if constexpr (IS_FOLDED_ONCE) loadParameters(scales, page + K.scaleByte(), 0, pair, lane);
 #pragma unroll
       for (int i = 0; i < 2; i++) {
 #pragma unroll
@@ -44,13 +47,10 @@ struct FoldedRowKeys {
           uint32_t a[4];
           queries.load(a, 2 * pair + i, tile, lane);
           if constexpr (K.hasZero) multiplyHalves(products[tile], a, b[i][0], b[i][1]);
-#pragma unroll
-          for (int group = 0; group < GROUPS; group++) {
-            uint32_t folded[4];
-#pragma unroll
-            for (int j = 0; j < 4; j++) folded[j] = multipliedPairs(a[j], scales[group][i][j / 2]);
-            const uint32_t one = g % GROUPS == group ? ONES : 0u;
-            multiplyHalves(rounded[tile], folded, one, one);
+          if constexpr (IS_FOLDED_ONCE) {
+            fold(a, scales[i]);
+            multiplyHalves(rounded[tile], a, ONES, ONES);
+            Queries{own}.save(a, 2 * pair + i, tile, lane);
           }
         }
       }
@@ -66,12 +66,18 @@ struct FoldedRowKeys {
     }
   }
 
+  static __device__ __forceinline__ void fold(uint32_t (&a)[4], const uint32_t (&scales)[2]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) a[i] = multipliedPairs(a[i], scales[i / 2]);
+  }
+
   /// Sums of codes of a chunk of rows g and g + 8, and what is added to them.
   __device__ __forceinline__ void meet(float (&sums)[TILES][CHUNK_RUNS][4], float (&terms)[TILES][2], const Queries& queries,
                                        const uint8_t* page, int chunk, int lane) const {
     constexpr int FIELDS = fieldsOfByte(K.bits);
     constexpr int STRIPES = CHUNK_RUNS / FIELDS;
     const int group = chunk * CHUNK_TOKENS / K.groupSize;
+    float rounded[TILES][4] = {};
 #pragma unroll
     for (auto& tile : sums)
 #pragma unroll
@@ -79,33 +85,39 @@ struct FoldedRowKeys {
 #pragma unroll
         for (float& sum : run) sum = 0.0f;
     const uint4* codes = reinterpret_cast<const uint4*>(page) + chunk * (STRIPES * STEPS / 4 * LANES) + lane;
-    uint32_t words[STRIPES][4], scales[2][2], a[TILES][4];
-    multiplyWords<K.bits, STEPS * STRIPES>(
-        [&](int i) {
-          const int step = i / STRIPES, stripe = i % STRIPES;
-          if (step % 4 == 0 && stripe == 0) {
 #pragma unroll
-            for (int j = 0; j < STRIPES; j++) {
-              const uint4 x = codes[(j * (STEPS / 4) + step / 4) * LANES];
-              words[j][0] = x.x, words[j][1] = x.y, words[j][2] = x.z, words[j][3] = x.w;
+    for (int four = 0; four < STEPS / 4; four++) {
+      uint32_t words[STRIPES][4];
+#pragma unroll
+      for (int stripe = 0; stripe < STRIPES; stripe++) {
+        const uint4 x = codes[(stripe * (STEPS / 4) + four) * LANES];
+        words[stripe][0] = x.x, words[stripe][1] = x.y, words[stripe][2] = x.z, words[stripe][3] = x.w;
+      }
+#pragma unroll
+      for (int pair = 0; pair < 2; pair++) {
+        uint32_t scales[2][2];
+        if constexpr (!IS_FOLDED_ONCE) loadParameters(scales, page + K.scaleByte(), group, 2 * four + pair, lane);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+          uint32_t a[TILES][4];
+#pragma unroll
+          for (int tile = 0; tile < TILES; tile++) {
+            (IS_FOLDED_ONCE ? Queries{own} : queries).load(a[tile], 4 * four + 2 * pair + i, tile, lane);
+            if constexpr (!IS_FOLDED_ONCE) {
+              fold(a[tile], scales[i]);
+              multiplyHalves(rounded[tile], a[tile], ONES, ONES);
             }
           }
-          return words[stripe][step % 4];
-        },
-        [&](int i, int field, uint32_t b0, uint32_t b1) {
-          const int step = i / STRIPES, stripe = i % STRIPES;
-          if (stripe == 0 && field == 0) {
-            if (step % 2 == 0) loadParameters(scales, page + K.scaleByte(), group, step / 2, lane);
 #pragma unroll
-            for (int tile = 0; tile < TILES; tile++) {
-              queries.load(a[tile], step, tile, lane);
+          for (int stripe = 0; stripe < STRIPES; stripe++) {
+            forFields<K.bits>(words[stripe][2 * pair + i], [&](int field, uint32_t b0, uint32_t b1) {
 #pragma unroll
-              for (int j = 0; j < 4; j++) a[tile][j] = multipliedPairs(a[tile][j], scales[step % 2][j / 2]);
-            }
+              for (int tile = 0; tile < TILES; tile++) multiplyHalves(sums[tile][stripe * FIELDS + field], a[tile], b0, b1);
+            });
           }
-#pragma unroll
-          for (int tile = 0; tile < TILES; tile++) multiplyHalves(sums[tile][stripe * FIELDS + field], a[tile], b0, b1);
-        });
+        }
+      }
+    }
 #pragma unroll
     for (int tile = 0; tile < TILES; tile++) {
 #pragma unroll
@@ -113,6 +125,7 @@ struct FoldedRowKeys {
         const float term = group % 2 == 0 ? middles[tile][2 * row] : middles[tile][2 * row + 1];
         // Groups 2 and 3 are in lanes of odd t.
         terms[tile][row] = GROUPS > 2 ? __shfl_sync(ALL, term, (lane & ~3) + group / 2) : term;
+        if constexpr (!IS_FOLDED_ONCE) terms[tile][row] = fmaf(rounded[tile][2 * row], -MIDDLE, terms[tile][row]);
       }
     }
   }

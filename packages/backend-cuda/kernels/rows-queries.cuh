@@ -46,6 +46,10 @@ struct RowQueries {
     const uint4 x = reinterpret_cast<const uint4*>(shared)[(step * TILES + tile) * LANES + lane];
     a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
   }
+
+  __device__ __forceinline__ void save(const uint32_t (&a)[4], int step, int tile, int lane) const {
+    reinterpret_cast<uint4*>(shared)[(step * TILES + tile) * LANES + lane] = make_uint4(a[0], a[1], a[2], a[3]);
+  }
 };
 
 }  // namespace lowbit

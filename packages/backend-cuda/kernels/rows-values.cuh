@@ -81,7 +81,7 @@ struct Shrink {
   template <PageLayout V, int TILES>
   __device__ __forceinline__ void admit(uint32_t largest, SeenRows<V> (&seen)[TILES]) {
     const float wanted = __uint_as_float((127 + 14 - (largest >> 10)) << 23);
-    if (wanted >= factor) return;
+    if (wanted >= factor) [[likely]] return;
 #pragma unroll
     for (SeenRows<V>& tile : seen) tile.shrinkBy(wanted / factor);
     factor = wanted;
@@ -118,7 +118,7 @@ __device__ __forceinline__ void weighRows(uint32_t (&weights)[RUNS / 2][TILES][4
     }
     // Infinite ones need more room.
     const bool isOver = ((largest + 0x04000400u) & 0x80008000u) != 0;
-    if (isRaised || !__any_sync(ALL, isOver)) return;
+    if (isRaised || !__any_sync(ALL, isOver)) [[likely]] return;
 #pragma unroll
     for (int tile = 0; tile < TILES; tile++) {
 #pragma unroll
@@ -199,17 +199,17 @@ __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const 
         multiplyHalves(seen[tile].rounded, a[step][tile], one, one);
       }
     }
-    uint2 words;
-    multiplyWords<V.bits, STEPS * STRIPES>(
-        [&](int i) {
-          if (i % STEPS == 0) words = codes[(group * STRIPES + i / STEPS) * (PAGE_TOKENS / 64 * LANES * 2)];
-          return i % STEPS == 0 ? words.x : words.y;
-        },
-        [&](int i, int field, uint32_t b0, uint32_t b1) {
-          const int run = (group * STRIPES + i / STEPS) * FIELDS + field;
 #pragma unroll
-          for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].output[run], a[i % STEPS][tile], b0, b1);
+    for (int stripe = group * STRIPES; stripe < (group + 1) * STRIPES; stripe++) {
+      const uint2 words = codes[stripe * (PAGE_TOKENS / 64 * LANES * 2)];
+#pragma unroll
+      for (int step = 0; step < STEPS; step++) {
+        forFields<V.bits>(step == 0 ? words.x : words.y, [&](int field, uint32_t b0, uint32_t b1) {
+#pragma unroll
+          for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].output[stripe * FIELDS + field], a[step][tile], b0, b1);
         });
+      }
+    }
   }
 }
 

@@ -25,7 +25,7 @@ struct Rows {
   /// Floats of the partial result of a row: outputs, maximum, sum.
   static constexpr int PARTIAL = DIM + 2;
   static constexpr int SLOT_BYTES = WARPS * (Slots::BYTES + Slots::BARRIER_BYTES);
-  static constexpr int SHARED_BYTES = SLOT_BYTES + Queries::BYTES;
+  static constexpr int SHARED_BYTES = SLOT_BYTES + WARPS * Keys::WARP_BYTES + Queries::BYTES;
   /// Of what warps have seen of a row. Neighbour rows are in different banks.
   static constexpr int STRIDE = DIM + 8;
   static_assert(K.bytes() >= 32 * K.headDim && V.bytes() >= 32 * V.headDim, "16 tokens fit where a page comes to");
@@ -134,7 +134,7 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
   if (static_cast<int>(blockIdx.x) >= __ldg(job.items)) return;
 
   typename R::Slots ring(shared, warp, WARPS, lane);
-  const typename R::Queries queries = {shared + R::SLOT_BYTES};
+  const typename R::Queries queries = {shared + R::SLOT_BYTES + WARPS * R::Keys::WARP_BYTES};
   const RowLimits limits = {item.position, job.queryHeads};
   const __half* reciprocals = nullptr;
   if (K.along == Along::CHANNELS && item.keyStatistics >= 0 && job.keyStatistics != nullptr)
@@ -156,7 +156,7 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
 #pragma unroll
   for (SeenRows<V>& tile : seen) tile.clear();
   loadQueries(nullptr);
-  if (item.rests > 0) {
+  if (item.rests > 0) [[unlikely]] {
     meetRowRest<K, V, TILES, WARPS>(seen, queries, units, shrink, job, item, limits, reciprocals, head, warp, lane,
                                     reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.value));
     ring.giveBack();
@@ -177,6 +177,7 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
     fetchValue(entry.y);
   }
   typename R::Keys keys;
+  keys.own = shared + R::SLOT_BYTES + warp * R::Keys::WARP_BYTES;
   for (int page = warp, turn = 0; page < item.pages; page += WARPS, turn++) {
     const bool isLast = page + WARPS >= item.pages;
     const int4 next = __ldg(entries + (isLast ? page : page + WARPS));
@@ -206,7 +207,7 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
           scales[tile].terms[row] = units[tile][row] * terms[tile][row];
         }
       }
-      if (!isPlain) {
+      if (!isPlain) [[unlikely]] {
         int positions[CHUNK_RUNS][2];
 #pragma unroll
         for (int run = 0; run < CHUNK_RUNS; run++) {

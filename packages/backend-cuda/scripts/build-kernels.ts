@@ -17,7 +17,7 @@ import {
   PARTS,
   type Part,
 } from '../src/images.js';
-import { INSTANCES } from '../src/instances.js';
+import { INSTANCES, ROWS_INSTANCES } from '../src/instances.js';
 import {
   COMPILER_FLAGS,
   KERNELS_FOLDER,
@@ -114,7 +114,9 @@ async function buildPart(part: Part, target: Target): Promise<ImagePart> {
 /** What ptxas reports of each kernel, and the warps that it is built for. */
 function kernelsOf(part: Part, report: string, target: Target): Record<string, KernelUsage> {
   const found = usageOf(report);
-  const instances = new Map(INSTANCES.map((instance) => [instance.name, instance]));
+  const instances = new Map(
+    [...INSTANCES, ...ROWS_INSTANCES].map((instance) => [instance.name, instance]),
+  );
   return Object.fromEntries(
     kernelNames(part).map((name) => {
       const usage = found.get(name);

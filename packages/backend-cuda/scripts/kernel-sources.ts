@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { rowsSharedBytes } from '../src/attend/layer-attention.js';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';
@@ -12,6 +13,8 @@ import {
   type KernelInstance,
   PACK_INSTANCES,
   type PackInstance,
+  ROWS_INSTANCES,
+  type RowsInstance,
   type TensorInstance,
 } from '../src/instances.js';
 import { pageLayout } from '../src/pages/page-layout.js';
@@ -32,6 +35,8 @@ export interface Target {
 const KIBIBYTE = 1024;
 /** Query heads of a tile of columns. */
 const TILE_HEADS = 4;
+/** Rows of a tile of kernels for several query tokens. */
+const TILE_ROWS = 16;
 
 export const TARGETS: readonly Target[] = [
   machineCode(8, 0, 163),
@@ -53,11 +58,20 @@ function machineCode(major: number, minor: number, kibibytes: number): Target {
 }
 
 /** Warps of a block: as many as the instance wants, or as pages fit into shared memory. */
-export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): number {
+export function warpsOf(
+  instance: KernelInstance | RowsInstance,
+  { sharedBytes }: Target,
+): number {
   const { key, value, headDim } = instance;
   const pieces =
     pageLayout({ tensor: 'key', headDim, ...key }).bytes +
     pageLayout({ tensor: 'value', headDim, ...value }).bytes;
+  if ('rows' in instance) {
+    let { warps } = instance;
+    while (rowsSharedBytes(instance, warps, pieces) > sharedBytes) warps -= 2;
+    if (warps === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
+    return warps;
+  }
   const fitting = Math.floor(sharedBytes / (pieces + BARRIER_BYTES));
   if (fitting === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
   return Math.min(instance.warps, fitting);
@@ -67,7 +81,9 @@ export function warpsOf(instance: KernelInstance, { sharedBytes }: Target): numb
 export function kernelNames(part: Part): string[] {
   if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
-  return (part === 'attend' ? INSTANCES : PACK_INSTANCES).map(({ name }) => name);
+  return (part === 'attend' ? [...INSTANCES, ...ROWS_INSTANCES] : PACK_INSTANCES).map(
+    ({ name }) => name,
+  );
 }
 
 export function sourceText(part: Part, target: Target): string {
@@ -94,17 +110,22 @@ function moveText(): string {
 }
 
 function attendText(target: Target): string {
-  const kernels = INSTANCES.map((instance) => {
-    const { name, key, value, headDim, blockHeads } = instance;
+  const kernel = (instance: KernelInstance | RowsInstance, body: string, tiles: number) => {
+    const { name, key, value, headDim } = instance;
     const warps = warpsOf(instance, target);
     return [
       `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
       `${name}(const __grid_constant__ DecodeJob job) {`,
-      `  decode<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${blockHeads / TILE_HEADS}, ${warps}>(job);`,
+      `  ${body}<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${tiles}, ${warps}>(job);`,
       '}',
     ].join('\n');
-  });
-  return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+  };
+  const kernels = [
+    ...INSTANCES.map((instance) => kernel(instance, 'decode', instance.blockHeads / TILE_HEADS)),
+    ...ROWS_INSTANCES.map((instance) => kernel(instance, 'attendRows', instance.rows / TILE_ROWS)),
+  ];
+  const headers = ['#include "decode.cuh"', '#include "rows.cuh"'];
+  return [...headers, 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 function packText(): string {

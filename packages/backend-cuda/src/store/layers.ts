@@ -9,9 +9,9 @@ import {
   type StoreOptions,
   type TensorPlan,
 } from '@lowbit-kv/core';
-import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
+import { type AttentionLaunch, type BuiltKernel, LayerAttention } from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { choosePackInstance } from '../choose-instance.js';
+import { choosePackInstance, chooseRowsInstance } from '../choose-instance.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAttention } from '../general/general-attention.js';
@@ -103,16 +103,16 @@ function fragmentLayer(
       statistics(name),
     ),
   });
+  const rows = chooseRowsInstance(plan);
   return {
     plan,
     key: tensor('key'),
     value: tensor('value'),
     attention: new LayerAttention({
-      module: runtime.module('attend', instance.name),
-      instance,
-      warps: warpsOf(runtime, instance),
+      ...builtKernel(runtime, instance),
       plan,
       memory,
+      rows: rows === undefined ? undefined : builtKernel(runtime, rows),
     }),
     pageTokens: {
       key: (plan.key as PackedTensorPlan).layout.blockTokens,
@@ -179,9 +179,13 @@ function generalPages(
   return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer });
 }
 
-function warpsOf({ image }: Runtime, { name }: KernelInstance): number {
-  const warps = image.parts.attend.kernels[name]?.warps;
-  if (warps !== undefined) return warps;
+function builtKernel<Instance extends { readonly name: string }>(
+  runtime: Runtime,
+  instance: Instance,
+): BuiltKernel<Instance> {
+  const { name } = instance;
+  const warps = runtime.image.parts.attend.kernels[name]?.warps;
+  if (warps !== undefined) return { module: runtime.module('attend', name), instance, warps };
   throw new LowbitKvError('KERNEL_IMAGE_INVALID', {
     message: 'the kernel image does not say how many warps a kernel has',
     value: name,

@@ -4,13 +4,13 @@
 import koffi from 'koffi';
 import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../src/cuda-backend.js';
 import type { ImageManifest } from '../../src/images.js';
-import { INSTANCES } from '../../src/instances.js';
+import { INSTANCES, ROWS_INSTANCES } from '../../src/instances.js';
 import { fakeAttention } from './attend/fake-attention.js';
 import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
 import type { FakeKernel } from './fake/kernels.js';
 
-const ATTENTION = INSTANCES.map((instance) => fakeAttention(instance));
+const ATTENTION = [...INSTANCES, ...ROWS_INSTANCES].map((instance) => fakeAttention(instance));
 
 const PART = { file: '', sources: '', sha256: '', kernels: {} };
 
@@ -23,7 +23,7 @@ const IMAGE: ImageManifest = {
     attend: {
       ...PART,
       kernels: Object.fromEntries(
-        INSTANCES.map(({ name, warps }) => [name, { warps, registers: 168, spilledBytes: 0 }]),
+        [...INSTANCES, ...ROWS_INSTANCES].map(({ name, warps }) => [name, { warps, registers: 168, spilledBytes: 0 }]),
       ),
     },
     pack: PART,

@@ -9,7 +9,7 @@ import {
   GENERAL_JOB,
   GENERAL_PACK_KERNELS,
 } from '../../src/general/structs.js';
-import { INSTANCES, PACK_INSTANCES } from '../../src/instances.js';
+import { INSTANCES, PACK_INSTANCES, ROWS_INSTANCES } from '../../src/instances.js';
 import { PACK_JOB } from '../../src/store/fragment-pages.js';
 import { IMPORT_JOB, WRITE_JOB } from '../../src/store/moves.js';
 import type { FakeKernel } from './fake/kernels.js';
@@ -25,7 +25,7 @@ export const PACK_STUBS = PACK_INSTANCES.map(({ name }) => stub(name, PACK_JOB.b
 /** All kernels. */
 export const STUBS: readonly FakeKernel[] = [
   ...PACK_STUBS,
-  ...INSTANCES.map(({ name }) => stub(name, DECODE_JOB.bytes)),
+  ...[...INSTANCES, ...ROWS_INSTANCES].map(({ name }) => stub(name, DECODE_JOB.bytes)),
   stub('import_tensor', IMPORT_JOB.bytes),
   stub('write_rows', WRITE_JOB.bytes, WRITE_JOB.bytes),
   ...GENERAL_PACK_KERNELS.map((name) => stub(name, GENERAL_JOB.bytes)),
