@@ -13,12 +13,13 @@ struct FoldedRowKeys {
   static constexpr int GROUPS = K.groups();
   static constexpr int STEPS = K.halves();
   static constexpr float MIDDLE = static_cast<float>(1 << (K.bits - 1));
-  /// With one group for all tokens of a page, rows with its scales folded in lie in shared memory, a part for every warp.
-  static constexpr bool IS_FOLDED_ONCE = GROUPS == 1;
+  /// With one group for all tokens of a page, rows with its scales folded in lie in shared memory, a part for every warp. Of a single
+  /// tile it is less to fold them for every chunk than that room takes.
+  static constexpr bool IS_FOLDED_ONCE = GROUPS == 1 && TILES > 1;
   static constexpr int WARP_BYTES = IS_FOLDED_ONCE ? Queries::PART_BYTES : 0;
   uint8_t* own;
-  /// Products of rows with the middle codes of a page, and with one group less sums of rows with scales folded in, as they were rounded,
-  /// times the middle. Columns are groups, over and over: lane (g, t) has groups 2 t and 2 t + 1 of rows g and g + 8.
+  /// Products of rows with the middle codes of a page; where rows are folded once, less their sums, as they were rounded, times the
+  /// middle. Columns are groups, over and over: lane (g, t) has groups 2 t and 2 t + 1 of rows g and g + 8.
   float middles[TILES][4];
 
   /// Parameters of the channels of steps 2 pair and 2 pair + 1 that lane t has, as B has them.

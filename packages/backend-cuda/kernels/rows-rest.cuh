@@ -99,7 +99,7 @@ __device__ __forceinline__ void meetRowRest(SeenRows<V> (&seen)[TILES], const Ro
     weighRows<0>(weights, seen, sums, scales);
     const uint32_t ones = g < 4 ? 0u : ONES;
 #pragma unroll
-    for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].middles, weights[0][tile], ones, ones);
+    for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].zeros, weights[0][tile], ones, ones);
 #pragma unroll
     for (int pair = 0; pair < V.headDim / 16; pair++) {
       // Lanes 8 i + r: token r + 8 (i % 2), channels 8 (i / 2) on.

@@ -15,13 +15,10 @@ constexpr float NOTHING_SEEN = -1e30f;
 template <PageLayout V>
 struct SeenRows {
   static constexpr int RUNS = V.headDim / 8;
-  static constexpr float MIDDLE = static_cast<float>(1 << (V.bits - 1));
   /// What weights are relative to.
   float reference[2];
-  /// Weights times values of middle codes, in columns that are groups over and over, and weights in all in columns 4 to 7.
-  float middles[4];
-  /// Weights with scales folded in, as they were rounded, in columns that are groups over and over; as if of codes that are 1.
-  float rounded[4];
+  /// Weights times zeros, in columns 0 to 3 that are groups over and over, and weights in all in columns 4 to 7.
+  float zeros[4];
   /// Channels 8 run + 2 t and the next. Sums of codes, too large where they are in another field than the first.
   float output[RUNS][4];
 
@@ -29,20 +26,18 @@ struct SeenRows {
     reference[0] = reference[1] = NOTHING_SEEN;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      middles[i] = rounded[i] = 0.0f;
+      zeros[i] = 0.0f;
 #pragma unroll
       for (int run = 0; run < RUNS; run++) output[run][i] = 0.0f;
     }
   }
 
-  /// Sums of codes and of rounded weights.
-  __device__ __forceinline__ void shrinkBy(float factor) {
+  /// Of codes.
+  __device__ __forceinline__ void scaleSums(float factor) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      rounded[i] *= factor;
+    for (auto& run : output)
 #pragma unroll
-      for (int run = 0; run < RUNS; run++) output[run][i] *= factor;
-    }
+      for (float& sum : run) sum *= factor;
   }
 
   /// Makes the reference of row g + 8 row no less than `least`.
@@ -52,8 +47,7 @@ struct SeenRows {
     reference[row] = raised;
 #pragma unroll
     for (int i = 2 * row; i < 2 * row + 2; i++) {
-      middles[i] *= kept;
-      rounded[i] *= kept;
+      zeros[i] *= kept;
 #pragma unroll
       for (int run = 0; run < RUNS; run++) output[run][i] *= kept;
     }
@@ -61,16 +55,13 @@ struct SeenRows {
 
   /// Channel 8 run + 2 t + i of row g + 8 row. All lanes call.
   __device__ __forceinline__ float valueOf(int run, int row, int i, float shrink, int lane) const {
-    const int group = V.along == Along::CHANNELS ? 8 * run / V.groupSize : 0;
-    const int from = (lane & ~3) + group / 2;
-    const float middle = __shfl_sync(ALL, middles[2 * row + group % 2], from);
-    const float ones = __shfl_sync(ALL, rounded[2 * row + group % 2], from);
-    const float codes = fmaf(output[run][2 * row + i], fieldFactor<V.bits>(run), -MIDDLE * ones);
-    return fmaf(codes, (1.0f / CODE_UNIT) / shrink, middle);
+    const int group = 8 * run / V.groupSize;
+    const float zero = __shfl_sync(ALL, zeros[2 * row + group % 2], (lane & ~3) + group / 2);
+    return fmaf(output[run][2 * row + i], fieldFactor<V.bits>(run) * (1.0f / CODE_UNIT) / shrink, zero);
   }
 
   /// Of row g + 8 row, in lanes of t = 2.
-  __device__ __forceinline__ float weightOf(int row) const { return middles[2 * row]; }
+  __device__ __forceinline__ float weightOf(int row) const { return zeros[2 * row]; }
 };
 
 /// What weights times scales are multiplied with, a power of two: no scale that was admitted is above 1 with it.
@@ -83,7 +74,7 @@ struct Shrink {
     const float wanted = __uint_as_float((127 + 14 - (largest >> 10)) << 23);
     if (wanted >= factor) [[likely]] return;
 #pragma unroll
-    for (SeenRows<V>& tile : seen) tile.shrinkBy(wanted / factor);
+    for (SeenRows<V>& tile : seen) tile.scaleSums(wanted / factor);
     factor = wanted;
   }
 };
@@ -147,7 +138,7 @@ __device__ __forceinline__ uint32_t largestScale(const uint8_t* page, int lane) 
   return __reduce_max_sync(ALL, max(largest & 0xffffu, largest >> 16));
 }
 
-/// Adds the values of a chunk, with groups along channels: scales are folded into the weights. Codes count from their middle.
+/// Adds the values of a chunk, with groups along channels: scales are folded into the weights.
 template <PageLayout V, int TILES>
 __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const uint32_t (&weights)[CHUNK_RUNS / 2][TILES][4],
                                               const Shrink& shrink, const uint8_t* page, int chunk, int lane) {
@@ -163,21 +154,20 @@ __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const 
     pairs[0][0] = __byte_perm(even.x, odd.x, 0x5410), pairs[0][1] = __byte_perm(even.x, odd.x, 0x7632);
     pairs[1][0] = __byte_perm(even.y, odd.y, 0x5410), pairs[1][1] = __byte_perm(even.y, odd.y, 0x7632);
   };
-  uint32_t middles[STEPS][2] = {};
-  if constexpr (V.hasZero) {
-    uint32_t scales[STEPS][2];
-    loadParameters(middles, page + V.zeroByte(), g % V.groups());
-    loadParameters(scales, page + V.scaleByte(), g % V.groups());
-#pragma unroll
-    for (int step = 0; step < STEPS; step++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) middles[step][i] = middleOf<V.bits>(scales[step][i], middles[step][i]);
-  }
+  // Codes around zero have a zero that is -middle scales.
+  uint32_t zeros[STEPS][2];
+  loadParameters(zeros, page + (V.hasZero ? V.zeroByte() : V.scaleByte()), g % V.groups());
+  constexpr float MIDDLE = V.hasZero ? 0.0f : static_cast<float>(1 << (V.bits - 1));
 #pragma unroll
   for (int step = 0; step < STEPS; step++) {
-    const uint32_t b0 = g < 4 ? middles[step][0] : ONES, b1 = g < 4 ? middles[step][1] : ONES;
+    uint32_t b[2];
 #pragma unroll
-    for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].middles, weights[step][tile], b0, b1);
+    for (int i = 0; i < 2; i++) {
+      const uint32_t zero = V.hasZero ? zeros[step][i] : multipliedPairs(zeros[step][i], pairOfHalves(-MIDDLE, -MIDDLE));
+      b[i] = g < 4 ? zero : ONES;
+    }
+#pragma unroll
+    for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].zeros, weights[step][tile], b[0], b[1]);
   }
   const uint32_t factor = pairOfHalves(shrink.factor, shrink.factor);
   const uint2* codes = reinterpret_cast<const uint2*>(page) + (chunk / 2 * LANES + lane) * 2 + chunk % 2;
@@ -186,18 +176,14 @@ __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const 
     uint32_t scales[STEPS][2];
     loadParameters(scales, page + V.scaleByte(), group);
     uint32_t a[STEPS][TILES][4];
-    // A code of 1.
-    const uint32_t one = g % V.groups() == group ? 0x00010001u : 0u;
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
 #pragma unroll
       for (int i = 0; i < 2; i++) scales[step][i] = multipliedPairs(scales[step][i], factor);
 #pragma unroll
-      for (int tile = 0; tile < TILES; tile++) {
+      for (int tile = 0; tile < TILES; tile++)
 #pragma unroll
         for (int i = 0; i < 4; i++) a[step][tile][i] = multipliedPairs(weights[step][tile][i], scales[step][i / 2]);
-        multiplyHalves(seen[tile].rounded, a[step][tile], one, one);
-      }
     }
 #pragma unroll
     for (int stripe = group * STRIPES; stripe < (group + 1) * STRIPES; stripe++) {

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { rowsSharedBytes } from '../src/attend/layer-attention.js';
+import { rowsSharedBytes, TILE_ROWS } from '../src/attend/layer-attention.js';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';
@@ -35,8 +35,6 @@ export interface Target {
 const KIBIBYTE = 1024;
 /** Query heads of a tile of columns. */
 const TILE_HEADS = 4;
-/** Rows of a tile of kernels for several query tokens. */
-const TILE_ROWS = 16;
 
 export const TARGETS: readonly Target[] = [
   machineCode(8, 0, 163),
@@ -58,17 +56,14 @@ function machineCode(major: number, minor: number, kibibytes: number): Target {
 }
 
 /** Warps of a block: as many as the instance wants, or as pages fit into shared memory. */
-export function warpsOf(
-  instance: KernelInstance | RowsInstance,
-  { sharedBytes }: Target,
-): number {
+export function warpsOf(instance: KernelInstance | RowsInstance, { sharedBytes }: Target): number {
   const { key, value, headDim } = instance;
   const pieces =
     pageLayout({ tensor: 'key', headDim, ...key }).bytes +
     pageLayout({ tensor: 'value', headDim, ...value }).bytes;
   if ('rows' in instance) {
     let { warps } = instance;
-    while (rowsSharedBytes(instance, warps, pieces) > sharedBytes) warps -= 2;
+    while (rowsSharedBytes(instance, warps, pieces) > sharedBytes) warps--;
     if (warps === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
     return warps;
   }

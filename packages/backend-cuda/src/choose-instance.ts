@@ -47,16 +47,17 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
 }
 
 /**
- * The kernel for several query tokens of a sequence at once, of a layer that has one for a single one: undefined where none was
- * built, where a block has room for one query token only, and with a sliding window, which begins elsewhere for each of them.
+ * Kernels for several query tokens of a sequence at once, of a layer that has one for a single one, in order of how many: none where
+ * none was built, where a block has room for one query token only, and with a sliding window, which begins elsewhere for each.
  */
-export function chooseRowsInstance({ key, value, geometry }: LayerPlan): RowsInstance | undefined {
-  if (geometry.slidingWindow !== null) return undefined;
-  const shapes = [key, value].map((plan) => pageShapeOf(plan as PackedTensorPlan));
-  const instance = ROWS_INSTANCES.find((candidate) =>
-    fits(candidate, ...(shapes as [PageShape, PageShape])),
+export function chooseRowsInstances({ key, value, geometry }: LayerPlan): readonly RowsInstance[] {
+  if (geometry.slidingWindow !== null) return [];
+  const [keys, values] = [key, value].map((plan) => pageShapeOf(plan as PackedTensorPlan));
+  return ROWS_INSTANCES.filter(
+    (candidate) =>
+      fits(candidate, keys as PageShape, values as PageShape) &&
+      queriesOfBlock(candidate, geometry) > 1,
   );
-  return instance === undefined || queriesOfBlock(instance, geometry) < 2 ? undefined : instance;
 }
 
 /** Query tokens that a block has room for. */

@@ -31,7 +31,7 @@ export interface RowsInstance extends Layer {
   /** In the kernel images. */
   readonly name: string;
   /** Most rows of a block. */
-  readonly rows: number;
+  readonly rows: BlockRows;
   /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
   readonly warps: number;
 }
@@ -132,10 +132,10 @@ function hasWideBlocks({ headDim, key, value }: Layer): boolean {
   return value.along === 'tokens' || (key.along === 'tokens' && key.groupSize > 32);
 }
 
-const ROWS = 32;
-const ROWS_WARPS = 12;
+const BLOCK_ROWS = [16, 32] as const;
+type BlockRows = (typeof BLOCK_ROWS)[number];
 
-/** One for each layer with an instance above whose scales fold into rows and weights. */
+/** Fewer rows before more, for layers with an instance above whose scales fold into rows and weights. */
 export const ROWS_INSTANCES: readonly RowsInstance[] = LAYERS.filter(
   ({ headDim, key, value }) =>
     headDim === 128 &&
@@ -143,12 +143,15 @@ export const ROWS_INSTANCES: readonly RowsInstance[] = LAYERS.filter(
     value.along === 'channels' &&
     key.bits === value.bits &&
     (NARROW as readonly number[]).includes(key.bits),
-).map((layer) => ({
-  name: `rows_${layerName(layer)}`,
-  ...layer,
-  rows: ROWS,
-  warps: ROWS_WARPS,
-}));
+).flatMap((layer) =>
+  BLOCK_ROWS.map((rows) => ({
+    name: `rows_${layerName(layer)}_r${rows}`,
+    ...layer,
+    rows,
+    // Twice the rows take nearly twice the registers.
+    warps: rows === 16 ? 12 : 8,
+  })),
+);
 
 /** One for every way to pack a tensor that attention meets. */
 export const PACK_INSTANCES: readonly PackInstance[] = packInstances();

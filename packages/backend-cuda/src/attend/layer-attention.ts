@@ -15,6 +15,8 @@ import { BARRIER_BYTES, DECODE_JOB, PAGE_TOKENS } from './structs.js';
 import { type QueryBlocks, slotsOf } from './work-list.js';
 
 const LANES = 32;
+/** Rows of a tile of kernels for several query tokens. */
+export const TILE_ROWS = 16;
 const F16_BYTES = 2;
 const F32_BYTES = 4;
 
@@ -22,8 +24,8 @@ const F32_BYTES = 4;
 export interface AttentionLaunch {
   /** Items that run at once, for the work list. */
   readonly slots: number;
-  /** How several query tokens of a sequence are met at once; undefined where they are not. */
-  readonly blocks?: QueryBlocks;
+  /** How several query tokens of a sequence are met at once, fewer before more; undefined where they are not. */
+  readonly blocks?: readonly QueryBlocks[];
   /** Enqueues attention over the tables as they are. Nothing is launched without query tokens, unless for a graph. */
   run(stream: Stream, buffers: AttentionBuffers, grid?: AttentionGrid): void;
 }
@@ -38,19 +40,20 @@ export interface BuiltKernel<Instance> {
 export interface LayerAttentionOptions extends BuiltKernel<KernelInstance> {
   readonly plan: LayerPlan;
   readonly memory: LayerMemory;
-  /** For several query tokens of a sequence at once. */
-  readonly rows?: BuiltKernel<RowsInstance> | undefined;
+  /** For several query tokens of a sequence at once, fewer before more. Default: none. */
+  readonly rows?: readonly BuiltKernel<RowsInstance>[];
 }
 
 /** By kernels that were built for the plan. */
 export class LayerAttention implements AttentionLaunch {
   readonly slots: number;
-  readonly blocks?: QueryBlocks;
+  readonly blocks: readonly QueryBlocks[];
   readonly #single: PreparedKernel;
-  readonly #several: PreparedKernel | undefined;
+  /** As `blocks`. */
+  readonly #several: readonly PreparedKernel[];
 
   /** Throws KERNEL_IMAGE_INVALID when the image lacks a kernel, PLAN_REFUSED when the card has too little shared memory. */
-  constructor({ plan, memory, rows, ...single }: LayerAttentionOptions) {
+  constructor({ plan, memory, rows = [], ...single }: LayerAttentionOptions) {
     const { geometry } = plan;
     const group = geometry.queryHeads / geometry.kvHeads;
     const pieces = pieceBytes(plan);
@@ -59,22 +62,24 @@ export class LayerAttention implements AttentionLaunch {
       sharedBytes: single.warps * (pieces + BARRIER_BYTES),
     });
     this.slots = this.#single.slots;
-    if (rows === undefined) return;
-    this.#several = new PreparedKernel(plan, memory, rows, {
-      headBlocks: 1,
-      sharedBytes: rowsSharedBytes(rows.instance, rows.warps, pieces),
-    });
-    this.blocks = {
-      queries: queriesOfBlock(rows.instance, geometry),
-      room: Math.ceil(rows.instance.rows / group),
-      slots: this.#several.slots,
-    };
+    this.#several = rows.map(
+      (built) =>
+        new PreparedKernel(plan, memory, built, {
+          headBlocks: 1,
+          sharedBytes: rowsSharedBytes(built.instance, built.warps, pieces),
+        }),
+    );
+    this.blocks = rows.map(({ instance }, i) => ({
+      queries: queriesOfBlock(instance, geometry),
+      room: Math.ceil(instance.rows / group),
+      slots: (this.#several[i] as PreparedKernel).slots,
+    }));
   }
 
   run(stream: Stream, buffers: AttentionBuffers, grid: AttentionGrid = 'items'): void {
-    const { isBlocked } = buffers.tables.list;
-    const kernel = isBlocked ? (this.#several as PreparedKernel) : this.#single;
-    kernel.run(stream, buffers, grid);
+    const { blockKind } = buffers.tables.list;
+    const kernel = blockKind === undefined ? this.#single : this.#several[blockKind];
+    (kernel as PreparedKernel).run(stream, buffers, grid);
   }
 }
 
@@ -116,15 +121,16 @@ function pieceBytes({ key, value }: LayerPlan): number {
   return plans.reduce((sum, plan) => sum + pageLayout(pageShapeOf(plan)).bytes, 0);
 }
 
-/** As Rows of kernels/rows.cuh: pages, barriers and weights of pairs of warps, rows, and what they were divided by. */
+/** As Rows of kernels/rows.cuh: pages and barriers of warps, rows of their own where scales fold once, rows and their units. */
 export function rowsSharedBytes(
-  { rows, headDim }: RowsInstance,
+  { rows, headDim, key }: RowsInstance,
   warps: number,
   pieces: number,
 ): number {
-  const weights = F16_BYTES * PAGE_TOKENS * rows;
-  const pairs = warps / 2;
-  return pairs * (pieces + BARRIER_BYTES + weights) + rows * (F16_BYTES * headDim + F32_BYTES);
+  const rowBytes = F16_BYTES * headDim * rows;
+  const isFoldedOnce = key.groupSize === PAGE_TOKENS && rows > TILE_ROWS;
+  const own = pieces + BARRIER_BYTES + (isFoldedOnce ? rowBytes : 0);
+  return warps * own + rowBytes + F32_BYTES * rows;
 }
 
 /** Blocks that the card holds at once. */

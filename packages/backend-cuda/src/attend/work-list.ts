@@ -30,8 +30,11 @@ export interface QueryBlocks {
 export interface WorkListOptions {
   /** Items that run at once; see `slotsOf`. */
   readonly slots: number;
-  /** Where there are any, jobs with several query tokens of a sequence are met in blocks. There is no sliding window then. */
-  readonly blocks?: QueryBlocks | undefined;
+  /**
+   * Where there are any, fewer query tokens before more, jobs with several query tokens of a sequence are met in blocks. There is no
+   * sliding window then.
+   */
+  readonly blocks?: readonly QueryBlocks[] | undefined;
   /** Most items; query tokens, or blocks of them, are no more. See `reserve`. */
   readonly capacity: number;
   readonly slidingWindow: LayerGeometry['slidingWindow'];
@@ -51,12 +54,18 @@ export function itemCapacity(queries: number, slots: number): number {
   return queries <= 1 ? slots : 4 * Math.max(queries, slots);
 }
 
-/** Whether a job is met in blocks. */
-export function isMetInBlocks(
+/**
+ * Which blocks a job is met in: the smallest that have room for the query tokens of any sequence, or the largest; undefined where
+ * every query token is met alone.
+ */
+export function chooseBlocks(
   sequences: readonly AttendSequence[],
-  blocks: QueryBlocks | undefined,
-): boolean {
-  return blocks !== undefined && sequences.some(({ queries }) => queries > 1);
+  blocks: readonly QueryBlocks[] = [],
+): number | undefined {
+  const most = sequences.reduce((largest, { queries }) => Math.max(largest, queries), 0);
+  if (most <= 1 || blocks.length === 0) return undefined;
+  const fitting = blocks.findIndex(({ queries }) => most <= queries);
+  return fitting < 0 ? blocks.length - 1 : fitting;
 }
 
 /** Positions `first` to `end - 1`. */
@@ -70,7 +79,7 @@ export class WorkList {
   #capacity: number;
   #version = 0;
   #queries = 0;
-  #isBlocked = false;
+  #blockKind: number | undefined;
   #isFixed = false;
   #needsInput = false;
   #known: readonly AttendSequence[] = [];
@@ -91,14 +100,18 @@ export class WorkList {
     this.#capacity = Math.max(capacity, this.#capacity);
   }
 
-  /** From now on jobs are met as the last one, or as the next one when there was none: in blocks or not. */
+  /** From now on jobs are met as the last one, or as the next one when there was none: in which blocks, or in none. */
   fix(): void {
     this.#isFixed = true;
   }
 
-  /** Whether items are of blocks of query tokens. */
-  get isBlocked(): boolean {
-    return this.#isBlocked;
+  /** Of `blocks`, those that items are of; undefined where items are of one query token. */
+  get blockKind(): number | undefined {
+    return this.#blockKind;
+  }
+
+  get #blocks(): QueryBlocks | undefined {
+    return this.#blockKind === undefined ? undefined : this.options.blocks?.[this.#blockKind];
   }
 
   /** Another number whenever the tables are. */
@@ -123,10 +136,10 @@ export class WorkList {
   update(sequences: readonly AttendSequence[]): void {
     if (this.#version > 0 && isSame(this.#known, sequences)) return;
     const { capacity } = this;
-    const { blocks } = this.options;
     if (!this.#isFixed || this.#version === 0)
-      this.#isBlocked = isMetInBlocks(sequences, blocks);
-    const rows = rowsOf(sequences, this.#isBlocked ? (blocks as QueryBlocks).queries : 1);
+      this.#blockKind = chooseBlocks(sequences, this.options.blocks);
+    const { queries: most, slots } = this.#blocks ?? { queries: 1, slots: this.options.slots };
+    const rows = rowsOf(sequences, most);
     if (rows.length > capacity) {
       throw new LowbitKvError('OPTION_INVALID', {
         message: 'there are more query tokens, or blocks of them, than a launch has items',
@@ -145,7 +158,6 @@ export class WorkList {
       places,
       ({ pages, rests }) => PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS),
     );
-    const slots = this.#isBlocked ? (blocks as QueryBlocks).slots : this.options.slots;
     const { counts, order } = balance(costs, slots, capacity);
     for (const index of order)
       this.#addItems(rows[index] as Row, places[index] as Place, counts[index] as number);
@@ -177,7 +189,7 @@ export class WorkList {
   #upTo(place: Place, position: number): Place | undefined {
     const { firstPage, firstRest, packedRests } = place;
     const pages = countUpTo(this.pages, firstPage, place.pages, position);
-    if (pages > 0 && !this.#isBlocked) {
+    if (pages > 0 && this.#blockKind === undefined) {
       const { words, structWords } = this.pages;
       const at = (firstPage + pages - 1) * structWords;
       const end = (words[at + 2] as number) + ((words[at + 3] as number) >>> 16);
@@ -187,10 +199,9 @@ export class WorkList {
     const others = place.rests - packedRests;
     const later = countUpTo(this.rests, firstRest + packedRests, others, position);
     const isOneRun = packed === packedRests || later === 0;
-    if (isOneRun) return { firstPage, pages, firstRest, rests: packed + later, packedRests: packed };
-    return this.#isBlocked
-      ? { firstPage, pages, firstRest, rests: packedRests + later, packedRests }
-      : undefined;
+    if (!isOneRun && this.#blockKind === undefined) return undefined;
+    const shown = isOneRun ? packed : packedRests;
+    return { firstPage, pages, firstRest, rests: shown + later, packedRests: shown };
   }
 
   #placeRanges(sequence: AttendSequence, ranges: readonly Range[]): Place {

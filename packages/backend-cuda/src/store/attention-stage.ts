@@ -9,9 +9,10 @@ import {
 } from '@lowbit-kv/core';
 import type { AttentionBuffers } from '../attend/attention-job.js';
 import { AttentionScratch } from '../attend/attention-scratch.js';
+import type { AttentionLaunch } from '../attend/layer-attention.js';
 import { StepTables } from '../attend/step-tables.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { isMetInBlocks, itemCapacity, type QueryBlocks } from '../attend/work-list.js';
+import { chooseBlocks, itemCapacity } from '../attend/work-list.js';
 import { bytesOf } from '../cuda-tensor.js';
 import type { DeviceRange } from '../driver/device-memory.js';
 import { disposeAll } from '../driver/dispose-all.js';
@@ -102,11 +103,7 @@ export class AttentionStage {
   }
 
   /** Tables with room for every step of a session, which stay where they are. */
-  #captured(
-    session: StepSession,
-    layer: Layer,
-    sequences: readonly AttendSequence[],
-  ): Captured {
+  #captured(session: StepSession, layer: Layer, sequences: readonly AttendSequence[]): Captured {
     const name = viewOf(layer);
     const known = this.#sessions.get(session) ?? new Map<string, Captured>();
     this.#sessions.set(session, known);
@@ -142,7 +139,13 @@ export class AttentionStage {
       const { context, ring } = this.#runtime;
       const capacity = itemCapacity(1, slots);
       const entries = entriesOf(layer);
-      tables = new StepTables(context, ring, { slots, blocks, capacity, slidingWindow, ...entries });
+      tables = new StepTables(context, ring, {
+        slots,
+        blocks,
+        capacity,
+        slidingWindow,
+        ...entries,
+      });
       this.#tables.set(name, tables);
     }
     return tables;
@@ -178,19 +181,21 @@ function viewOf(layer: Layer): string {
  * blocks of query tokens there may be, where that is not what the sequences have.
  */
 function roomOf(
-  { slots, blocks }: { readonly slots: number; readonly blocks?: QueryBlocks | undefined },
+  { slots, blocks }: Pick<AttentionLaunch, 'slots' | 'blocks'>,
   sequences: readonly AttendSequence[],
   rows: number,
   most?: number,
 ): { readonly items: number; readonly scratch: number } {
-  if (blocks === undefined || !isMetInBlocks(sequences, blocks)) {
+  const kind = chooseBlocks(sequences, blocks);
+  const shape = kind === undefined ? undefined : blocks?.[kind];
+  if (shape === undefined) {
     const items = itemCapacity(rows, slots);
     return { items, scratch: items };
   }
-  const count = sequences.reduce((sum, { queries }) => sum + Math.ceil(queries / blocks.queries), 0);
-  const items = itemCapacity(most ?? count, blocks.slots);
+  const count = sequences.reduce((sum, { queries }) => sum + Math.ceil(queries / shape.queries), 0);
+  const items = itemCapacity(most ?? count, shape.slots);
   // Arrivals are counted by query token.
-  return { items, scratch: Math.max(rows, items * blocks.room) };
+  return { items, scratch: Math.max(rows, items * shape.room) };
 }
 
 /** Tokens that a sequence can have outside of packed pages of both tensors. */

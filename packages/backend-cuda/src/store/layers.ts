@@ -9,9 +9,13 @@ import {
   type StoreOptions,
   type TensorPlan,
 } from '@lowbit-kv/core';
-import { type AttentionLaunch, type BuiltKernel, LayerAttention } from '../attend/layer-attention.js';
+import {
+  type AttentionLaunch,
+  type BuiltKernel,
+  LayerAttention,
+} from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { choosePackInstance, chooseRowsInstance } from '../choose-instance.js';
+import { choosePackInstance, chooseRowsInstances } from '../choose-instance.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAttention } from '../general/general-attention.js';
@@ -103,7 +107,6 @@ function fragmentLayer(
       statistics(name),
     ),
   });
-  const rows = chooseRowsInstance(plan);
   return {
     plan,
     key: tensor('key'),
@@ -112,7 +115,7 @@ function fragmentLayer(
       ...builtKernel(runtime, instance),
       plan,
       memory,
-      rows: rows === undefined ? undefined : builtKernel(runtime, rows),
+      rows: chooseRowsInstances(plan).map((rows) => builtKernel(runtime, rows)),
     }),
     pageTokens: {
       key: (plan.key as PackedTensorPlan).layout.blockTokens,

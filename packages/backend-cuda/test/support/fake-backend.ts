@@ -2,6 +2,7 @@
  * The backend over the fake driver: packing and moving run the kernels' own text on the host, attention computes in float64.
  */
 import koffi from 'koffi';
+import { TARGETS, type Target, warpsOf } from '../../scripts/kernel-sources.js';
 import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../src/cuda-backend.js';
 import type { ImageManifest } from '../../src/images.js';
 import { INSTANCES, ROWS_INSTANCES } from '../../src/instances.js';
@@ -10,6 +11,7 @@ import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
 import type { FakeKernel } from './fake/kernels.js';
 
+const CARD = TARGETS.find(({ name }) => name === 'sm_90') as Target;
 const ATTENTION = [...INSTANCES, ...ROWS_INSTANCES].map((instance) => fakeAttention(instance));
 
 const PART = { file: '', sources: '', sha256: '', kernels: {} };
@@ -23,7 +25,10 @@ const IMAGE: ImageManifest = {
     attend: {
       ...PART,
       kernels: Object.fromEntries(
-        [...INSTANCES, ...ROWS_INSTANCES].map(({ name, warps }) => [name, { warps, registers: 168, spilledBytes: 0 }]),
+        [...INSTANCES, ...ROWS_INSTANCES].map((instance) => [
+          instance.name,
+          { warps: warpsOf(instance, CARD), registers: 168, spilledBytes: 0 },
+        ]),
       ),
     },
     pack: PART,

@@ -1,5 +1,6 @@
 /**
- * An attention kernel for the fake driver: reads its job, tables and pages as kernels/decode.cuh does, and computes in float64.
+ * An attention kernel for the fake driver: reads its job, tables and pages as kernels/decode.cuh does, or kernels/rows.cuh, and
+ * computes in float64.
  */
 import { decodeF16, f16ToF32 } from '@lowbit-kv/core';
 import {
@@ -10,7 +11,7 @@ import {
   QUERY_TYPES,
   REST_ENTRY,
 } from '../../../src/attend/structs.js';
-import type { KernelInstance } from '../../../src/instances.js';
+import type { KernelInstance, RowsInstance } from '../../../src/instances.js';
 import { type PageLayout, pageLayout } from '../../../src/pages/page-layout.js';
 import type { DeviceAccess, FakeKernel, KernelCall } from '../fake/kernels.js';
 
@@ -22,7 +23,10 @@ export interface FakeLaunch {
   readonly items: number;
 }
 
-export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] = []): FakeKernel {
+export function fakeAttention(
+  instance: KernelInstance | RowsInstance,
+  launches: FakeLaunch[] = [],
+): FakeKernel {
   return {
     name: instance.name,
     parameters: [{ bytes: DECODE_JOB.bytes }],
@@ -38,6 +42,21 @@ export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] =
   };
 }
 
+/** What a block meets. */
+interface BlockRows {
+  /** Of the queries and results. */
+  readonly rows: readonly number[];
+  /** Positions that rows see. */
+  readonly limits: readonly number[];
+  /** Which count of arrivals. */
+  readonly arrival: number;
+  /** Rows that it leaves room for in partial results, and the first of them among those of a kv head. */
+  readonly room: number;
+  readonly firstRoom: number;
+  /** Rows that kv heads leave room for. */
+  readonly headRoom: number;
+}
+
 interface Seen {
   readonly output: Float64Array;
   largest: number;
@@ -51,18 +70,18 @@ class Job {
   readonly #rows = new Map<string, Float32Array>();
   readonly #view: DataView;
   readonly #headDim: number;
-  /** Query heads of a kv head, and of a block at most. */
+  readonly #instance: KernelInstance | RowsInstance;
+  /** Query heads of a kv head. */
   readonly #group: number;
-  readonly #blockHeads: number;
   readonly #layouts: Readonly<Record<'key' | 'value', PageLayout>>;
 
-  constructor({ parameters, memory }: KernelCall, instance: KernelInstance) {
-    const { headDim, key, value, blockHeads } = instance;
+  constructor({ parameters, memory }: KernelCall, instance: KernelInstance | RowsInstance) {
+    const { headDim, key, value } = instance;
     this.#memory = memory;
     this.#view = parameters.bytes(0);
     this.#headDim = headDim;
     this.#group = this.#integer('queryHeads');
-    this.#blockHeads = blockHeads;
+    this.#instance = instance;
     this.#layouts = {
       key: pageLayout({ tensor: 'key', headDim, ...key }),
       value: pageLayout({ tensor: 'value', headDim, ...value }),
@@ -133,28 +152,30 @@ class Job {
     return slotOf(this.#memory.at(Uint8Array, pointer, layout.bytes), layout, row % PAGE_TOKENS);
   }
 
-  *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array]> {
+  *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array, number]> {
     const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
     const statistics = field('keyStatistics') | 0;
     const keyOf = (source: number, row: number) =>
       this.#plainKey(this.#row('key', source, row, head), source, statistics, head);
     for (let page = 0; page < field('pages'); page++) {
       const entry = this.#struct('pageTable', field('firstPage') + page, PAGE_ENTRY.bytes);
-      const [key, value, , slots] = entry as unknown as number[];
+      const [key, value, position, slots] = entry as unknown as number[];
       for (let i = 0; i < slots! >>> 16; i++) {
         const slot = (slots! & 0xffff) + i;
         yield [
           keyOf(0, key! * PAGE_TOKENS + slot),
           this.#row('value', 0, value! * PAGE_TOKENS + slot, head),
+          position! + i,
         ];
       }
     }
     for (let rest = 0; rest < field('rests'); rest++) {
       const entry = this.#struct('restTable', field('firstRest') + rest, REST_ENTRY.bytes);
-      const [key, value] = entry as unknown as number[];
+      const [key, value, position] = entry as unknown as number[];
       yield [
         keyOf(key! >>> 30, key! & 0x3fffffff),
         this.#row('value', value! >>> 30, value! & 0x3fffffff, head),
+        position!,
       ];
     }
   }
@@ -164,29 +185,29 @@ class Job {
     const item = this.#struct('itemTable', block, ITEM.bytes);
     if (block >= this.items) return;
     const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
-    const [sequence, split, splits] = [field('sequence'), field('split'), field('splits')];
+    const [split, splits] = [field('split'), field('splits')];
     const heads = this.#integer('kvHeads');
-    const row = sequence * heads + head;
-    const first = share * this.#blockHeads;
-    const count = Math.min(this.#blockHeads, this.#group - first);
-    const firstRow = row * this.#group + first;
-    const seen = Array.from({ length: count }, (_, query) =>
-      this.#meet(item, head, this.#query(firstRow + query)),
+    const { rows, limits, arrival, room, firstRoom, headRoom } = this.#rowsOf(
+      item,
+      head,
+      share,
+      shares,
     );
+    const seen = rows.map((row, i) => this.#meet(item, head, this.#query(row), limits[i]!));
     if (splits === 1) {
-      this.#write(firstRow, seen);
+      this.#write(rows, seen);
       return;
     }
     const floats = this.#headDim + 2;
     const partials = (index: number) => {
-      const place = floats * ((index * heads + head) * this.#group + first);
+      const place = floats * ((index * heads + head) * headRoom + firstRoom);
       const pointer = this.#pointer('partials') + BigInt(4 * place);
-      return this.#memory.at(Float32Array, pointer, count * floats);
+      return this.#memory.at(Float32Array, pointer, room * floats);
     };
     this.#leave(partials(block), seen);
     const arrivals = this.#memory.at(
       Uint32Array,
-      this.#pointer('arrivals') + BigInt(4 * (row * shares + share)),
+      this.#pointer('arrivals') + BigInt(4 * arrival),
       1,
     );
     arrivals[0]! += 1;
@@ -194,15 +215,46 @@ class Job {
     arrivals[0] = 0;
     const all = Array.from({ length: splits }, (_, i) => this.#take(partials(block - split + i)));
     this.#write(
-      firstRow,
-      seen.map((_, query) => joined(all.map((one) => one[query]!))),
+      rows,
+      seen.map((_, row) => joined(all.map((one) => one[row]!))),
     );
   }
 
-  #meet(item: Uint32Array, head: number, query: Float32Array): Seen {
+  #rowsOf(item: Uint32Array, head: number, share: number, shares: number): BlockRows {
+    const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    const heads = this.#integer('kvHeads');
+    const group = this.#group;
+    const place = field('sequence') * heads + head;
+    if ('blockHeads' in this.#instance) {
+      const { blockHeads } = this.#instance;
+      const firstRoom = share * blockHeads;
+      const room = Math.min(blockHeads, group - firstRoom);
+      const rows = Array.from({ length: room }, (_, i) => place * group + firstRoom + i);
+      const limits = rows.map(() => Number.POSITIVE_INFINITY);
+      return { rows, limits, arrival: place * shares + share, room, firstRoom, headRoom: group };
+    }
+    const { rows: room } = this.#instance;
+    const count = field('queries') * group;
+    if (count > room || shares !== 1) throw new Error(`${count} rows in ${shares} blocks`);
+    const token = (i: number) => Math.floor(i / group);
+    return {
+      rows: Array.from(
+        { length: count },
+        (_, i) => (place + token(i) * heads) * group + (i % group),
+      ),
+      limits: Array.from({ length: count }, (_, i) => field('position') + token(i)),
+      arrival: place,
+      room,
+      firstRoom: 0,
+      headRoom: room,
+    };
+  }
+
+  #meet(item: Uint32Array, head: number, query: Float32Array, limit: number): Seen {
     const parts: { readonly value: Float32Array; readonly logit: number }[] = [];
     const [scale, cap] = [this.#float('scale'), this.#float('softCap')];
-    for (const [key, value] of this.#tokens(item, head)) {
+    for (const [key, value, position] of this.#tokens(item, head)) {
+      if (position > limit) continue;
       let logit = 0;
       for (let i = 0; i < key.length; i++) logit += key[i]! * query[i]!;
       logit *= scale;
@@ -220,34 +272,34 @@ class Job {
     return { output, largest, sum };
   }
 
+  /** Outputs of all rows that there is room for, then their maxima, then their sums. */
   #leave(partial: Float32Array, seen: readonly Seen[]): void {
-    for (const [query, { output, largest, sum }] of seen.entries()) {
-      partial.set(output, query * this.#headDim);
-      partial[seen.length * this.#headDim + query] = largest;
-      partial[seen.length * (this.#headDim + 1) + query] = sum;
+    const room = partial.length / (this.#headDim + 2);
+    for (const [row, { output, largest, sum }] of seen.entries()) {
+      partial.set(output, row * this.#headDim);
+      partial[room * this.#headDim + row] = largest;
+      partial[room * (this.#headDim + 1) + row] = sum;
     }
   }
 
   #take(partial: Float32Array): Seen[] {
-    const count = partial.length / (this.#headDim + 2);
-    return Array.from({ length: count }, (_, query) => ({
-      output: Float64Array.from(
-        partial.subarray(query * this.#headDim, (query + 1) * this.#headDim),
-      ),
-      largest: partial[count * this.#headDim + query]!,
-      sum: partial[count * (this.#headDim + 1) + query]!,
+    const room = partial.length / (this.#headDim + 2);
+    return Array.from({ length: room }, (_, row) => ({
+      output: Float64Array.from(partial.subarray(row * this.#headDim, (row + 1) * this.#headDim)),
+      largest: partial[room * this.#headDim + row]!,
+      sum: partial[room * (this.#headDim + 1) + row]!,
     }));
   }
 
-  #write(firstRow: number, seen: readonly Seen[]): void {
+  #write(rows: readonly number[], seen: readonly Seen[]): void {
     const logSumExp = this.#pointer('logSumExp');
-    for (const [query, { output, largest, sum }] of seen.entries()) {
-      const index = firstRow + query;
-      const pointer = this.#pointer('output') + BigInt(4 * index * this.#headDim);
+    for (const [i, { output, largest, sum }] of seen.entries()) {
+      const row = rows[i]!;
+      const pointer = this.#pointer('output') + BigInt(4 * row * this.#headDim);
       const target = this.#memory.at(Float32Array, pointer, this.#headDim);
-      for (let i = 0; i < this.#headDim; i++) target[i] = sum > 0 ? output[i]! / sum : 0;
+      for (let c = 0; c < this.#headDim; c++) target[c] = sum > 0 ? output[c]! / sum : 0;
       if (logSumExp === 0n) continue;
-      this.#memory.at(Float32Array, logSumExp + BigInt(4 * index), 1)[0] =
+      this.#memory.at(Float32Array, logSumExp + BigInt(4 * row), 1)[0] =
         sum > 0 ? (largest + Math.log2(sum)) * Math.LN2 : Number.NEGATIVE_INFINITY;
     }
   }
