@@ -17,8 +17,8 @@ struct RowQueries {
 
   uint8_t* shared;
 
-  /// What elements of rows were divided by, a power of two: with it they are less than 1, so that no f16 scale makes them infinite.
-  __device__ __forceinline__ float* units() const { return reinterpret_cast<float*>(shared + PART_BYTES); }
+  /// What elements of a row were divided by, a power of two: they are less than 1, so that no f16 scale makes them infinite.
+  __device__ __forceinline__ float& unitOf(int row) const { return reinterpret_cast<float*>(shared + PART_BYTES)[row]; }
 
   /// A warp stores a row. `first`: its first element. `reciprocals`: f16 factors of the channels of packed keys, or null.
   __device__ __forceinline__ void store(int row, bool isThere, const void* queries, QueryType type, size_t first,
@@ -39,7 +39,7 @@ struct RowQueries {
     uint32_t* own = reinterpret_cast<uint32_t*>(shared) + ((lane / 4 * TILES + row / 16) * LANES + row % 8 * 4 + lane % 4) * 4;
     own[row % 16 / 8] = *reinterpret_cast<const uint32_t*>(&even);
     own[2 + row % 16 / 8] = *reinterpret_cast<const uint32_t*>(&odd);
-    if (lane == 0) units()[row] = __uint_as_float(static_cast<uint32_t>(exponent + 1) << 23);
+    if (lane == 0) unitOf(row) = __uint_as_float(static_cast<uint32_t>(exponent + 1) << 23);
   }
 
   __device__ __forceinline__ void load(uint32_t (&a)[4], int step, int tile, int lane) const {

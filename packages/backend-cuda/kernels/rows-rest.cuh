@@ -44,11 +44,10 @@ __device__ __forceinline__ void settleLogits(float (&sums)[TILES][RUNS][4], Logi
   }
 }
 
-/// Adds tokens of an item that are on no page both, 16 at a time. `units`: what makes logits of products with rows g and g + 8.
-/// `keyRows`, `valueRows`: room for 16 rows of each tensor.
+/// Adds tokens of an item that are on no page both, 16 at a time. `keyRows`, `valueRows`: room for 16 rows of each tensor.
 template <PageLayout K, PageLayout V, int TILES, int WARPS>
 __device__ __forceinline__ void meetRowRest(SeenRows<V> (&seen)[TILES], const RowQueries<K.headDim, TILES>& queries,
-                                            const float (&units)[TILES][2], const Shrink& shrink, const DecodeJob& job, const Item& item,
+                                            const Shrink& shrink, const DecodeJob& job, const Item& item,
                                             const RowLimits& limits, const __half* reciprocals, int head, int warp, int lane,
                                             __half* keyRows, __half* valueRows) {
   const int g = lane / 4, t = lane % 4;
@@ -83,7 +82,10 @@ __device__ __forceinline__ void meetRowRest(SeenRows<V> (&seen)[TILES], const Ro
     }
     LogitScale scales[TILES];
 #pragma unroll
-    for (int tile = 0; tile < TILES; tile++) scales[tile] = {{units[tile][0], units[tile][1]}, {0.0f, 0.0f}};
+    for (int tile = 0; tile < TILES; tile++)
+#pragma unroll
+      for (int row = 0; row < 2; row++)
+        scales[tile].factors[row] = queries.unitOf(16 * tile + 8 * row + g) * job.scale, scales[tile].terms[row] = 0.0f;
     int positions[2][2];
 #pragma unroll
     for (int run = 0; run < 2; run++) {

@@ -139,17 +139,12 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
   const __half* reciprocals = nullptr;
   if (K.along == Along::CHANNELS && item.keyStatistics >= 0 && job.keyStatistics != nullptr)
     reciprocals = job.keyStatistics + (static_cast<size_t>(item.keyStatistics) * job.kvHeads + head) * K.headDim;
-  float units[TILES][2];
   const auto loadQueries = [&](const __half* factors) {
     const RowPlaces places(job, item, head);
     const int rows = item.queries * job.queryHeads;
     for (int row = warp; row < R::ROWS; row += WARPS)
       queries.store(row, row < rows, job.queries, job.queryType, row < rows ? places.of(row) * K.headDim : 0, factors, lane);
     __syncthreads();
-#pragma unroll
-    for (int tile = 0; tile < TILES; tile++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) units[tile][i] = queries.units()[16 * tile + 8 * i + lane / 4] * job.scale;
   };
   Shrink shrink;
   SeenRows<V> seen[TILES];
@@ -157,7 +152,7 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
   for (SeenRows<V>& tile : seen) tile.clear();
   loadQueries(nullptr);
   if (item.rests > 0) [[unlikely]] {
-    meetRowRest<K, V, TILES, WARPS>(seen, queries, units, shrink, job, item, limits, reciprocals, head, warp, lane,
+    meetRowRest<K, V, TILES, WARPS>(seen, queries, shrink, job, item, limits, reciprocals, head, warp, lane,
                                     reinterpret_cast<__half*>(ring.key), reinterpret_cast<__half*>(ring.value));
     ring.giveBack();
   }
@@ -167,22 +162,23 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
     loadQueries(reciprocals);
   }
 
-  const int4* entries = reinterpret_cast<const int4*>(job.pageTable + item.firstPage);
+  // Of an entry each lane holds a word.
+  const auto wordOf = [&](int page) { return __ldg(reinterpret_cast<const int*>(job.pageTable + item.firstPage + page) + lane % 4); };
   const auto fetchKey = [&](int key) { ring.fetchKey(job.keys + (static_cast<size_t>(key) * job.kvHeads + head) * K.bytes(), lane); };
   const auto fetchValue = [&](int value) { ring.fetchValue(job.values + (static_cast<size_t>(value) * job.kvHeads + head) * V.bytes(), lane); };
-  int4 entry = {};
+  int entry = 0;
   if (warp < item.pages) {
-    entry = __ldg(entries + warp);
-    fetchKey(entry.x);
-    fetchValue(entry.y);
+    entry = wordOf(warp);
+    fetchKey(__shfl_sync(ALL, entry, 0));
+    fetchValue(__shfl_sync(ALL, entry, 1));
   }
   typename R::Keys keys;
   keys.own = shared + R::SLOT_BYTES + warp * R::Keys::WARP_BYTES;
   for (int page = warp, turn = 0; page < item.pages; page += WARPS, turn++) {
     const bool isLast = page + WARPS >= item.pages;
-    const int4 next = __ldg(entries + (isLast ? page : page + WARPS));
-    const int first = entry.w & 0xffff, count = entry.w >> 16;
-    const bool isPlain = count == PAGE_TOKENS && entry.z + count - 1 <= limits.position && job.softCap <= 0.0f;
+    const int next = wordOf(isLast ? page : page + WARPS);
+    const int position = __shfl_sync(ALL, entry, 2), slots = __shfl_sync(ALL, entry, 3);
+    const bool isPlain = slots == PAGE_TOKENS << 16 && position + PAGE_TOKENS - 1 <= limits.position && job.softCap <= 0.0f;
 #if LOWBIT_BULK
     ring.awaitKey(turn);
 #else
@@ -196,25 +192,28 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
       keys.meet(sums, terms, queries, ring.key, chunk, lane);
       if (chunk == CHUNKS - 1) {
         __syncwarp();
-        if (!isLast) fetchKey(next.x);
+        if (!isLast) fetchKey(__shfl_sync(ALL, next, 0));
       }
       LogitScale scales[TILES];
 #pragma unroll
       for (int tile = 0; tile < TILES; tile++) {
 #pragma unroll
         for (int row = 0; row < 2; row++) {
-          scales[tile].factors[row] = units[tile][row] * (1.0f / CODE_UNIT);
-          scales[tile].terms[row] = units[tile][row] * terms[tile][row];
+          const float unit = queries.unitOf(16 * tile + 8 * row + lane / 4) * job.scale;
+          scales[tile].factors[row] = unit * (1.0f / CODE_UNIT);
+          scales[tile].terms[row] = unit * terms[tile][row];
         }
       }
       if (!isPlain) [[unlikely]] {
+        const int position = __shfl_sync(ALL, entry, 2), slots = __shfl_sync(ALL, entry, 3);
+        const int first = slots & 0xffff, count = slots >> 16;
         int positions[CHUNK_RUNS][2];
 #pragma unroll
         for (int run = 0; run < CHUNK_RUNS; run++) {
 #pragma unroll
           for (int i = 0; i < 2; i++) {
             const int number = chunk * CHUNK_TOKENS + 8 * run + 2 * (lane % 4) + i - first;
-            positions[run][i] = number >= 0 && number < count ? entry.z + number : INT_MAX;
+            positions[run][i] = number >= 0 && number < count ? position + number : INT_MAX;
           }
         }
         settleLogits<K.bits>(sums, scales, positions, limits, job.softCap, lane);
@@ -230,7 +229,7 @@ __device__ __forceinline__ void attendRows(const DecodeJob& job) {
       meetRowValues<V>(seen, weights, shrink, ring.value, chunk, lane);
     }
     __syncwarp();
-    if (!isLast) fetchValue(next.y);
+    if (!isLast) fetchValue(__shfl_sync(ALL, next, 1));
     entry = next;
   }
   finishRows<K, V, TILES, WARPS>(job, seen, shrink, shared);
