@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { rowsSharedBytes, TILE_ROWS } from '../src/attend/layer-attention.js';
+import { rowsSharedBytes, TILE_ROWS } from '../src/attend/rows-shared-bytes.js';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';

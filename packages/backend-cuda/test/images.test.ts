@@ -16,6 +16,8 @@ const LEAST_REGISTERS = { attend: 100, pack: 30, move: 16, general: 16 } as cons
 const TOGETHER_LANES = { pack: 1024, move: 1024, general: 768 } as const;
 /** Of a lane, stores and loads: what the 168 registers of twelve warps leave out. */
 const SPILLED_BYTES = { attend: 128, pack: 0, move: 0, general: 32 } as const;
+/** Of blocks of 32 rows, whose sums are 128 of 255 registers. Before 9.0 copies of 16 bytes a lane take some more. */
+const ROWS_SPILLED_BYTES = 320;
 const PACKAGE_BYTES = 20e6;
 
 const manifest = kernelManifest();
@@ -75,7 +77,8 @@ describe.each(cases)('%s, %s', (name, part) => {
         expect(warps, kernel).toBeGreaterThanOrEqual(2);
         expect(registers * LANES * (warps as number), kernel).toBeLessThanOrEqual(REGISTERS);
       } else expect(registers * TOGETHER_LANES[part], kernel).toBeLessThanOrEqual(REGISTERS);
-      expect(spilledBytes, kernel).toBeLessThanOrEqual(SPILLED_BYTES[part]);
+      const most = kernel.endsWith('_r32') ? ROWS_SPILLED_BYTES : SPILLED_BYTES[part];
+      expect(spilledBytes, kernel).toBeLessThanOrEqual(most);
     }
   });
 });

@@ -11,14 +11,11 @@ import type { KernelInstance, RowsInstance } from '../instances.js';
 import type { LayerMemory } from '../memory/store-memory.js';
 import { pageLayout, pageShapeOf } from '../pages/page-layout.js';
 import { type AttentionBuffers, type AttentionGrid, AttentionJob } from './attention-job.js';
-import { BARRIER_BYTES, DECODE_JOB, PAGE_TOKENS } from './structs.js';
+import { rowsSharedBytes } from './rows-shared-bytes.js';
+import { BARRIER_BYTES, DECODE_JOB } from './structs.js';
 import { type QueryBlocks, slotsOf } from './work-list.js';
 
 const LANES = 32;
-/** Rows of a tile of kernels for several query tokens. */
-export const TILE_ROWS = 16;
-const F16_BYTES = 2;
-const F32_BYTES = 4;
 
 /** Attention of a layer, by whichever kernel runs its plan. */
 export interface AttentionLaunch {
@@ -119,18 +116,6 @@ class PreparedKernel {
 function pieceBytes({ key, value }: LayerPlan): number {
   const plans = [key, value] as readonly PackedTensorPlan[];
   return plans.reduce((sum, plan) => sum + pageLayout(pageShapeOf(plan)).bytes, 0);
-}
-
-/** As Rows of kernels/rows.cuh: pages and barriers of warps, rows of their own where scales fold once, rows and their units. */
-export function rowsSharedBytes(
-  { rows, headDim, key }: RowsInstance,
-  warps: number,
-  pieces: number,
-): number {
-  const rowBytes = F16_BYTES * headDim * rows;
-  const isFoldedOnce = key.groupSize === PAGE_TOKENS && rows > TILE_ROWS;
-  const own = pieces + BARRIER_BYTES + (isFoldedOnce ? rowBytes : 0);
-  return warps * own + rowBytes + F32_BYTES * rows;
 }
 
 /** Blocks that the card holds at once. */
