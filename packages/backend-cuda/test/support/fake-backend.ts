@@ -6,13 +6,12 @@ import { TARGETS, type Target, warpsOf } from '../../scripts/kernel-sources.js';
 import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../src/cuda-backend.js';
 import type { ImageManifest } from '../../src/images.js';
 import { INSTANCES, ROWS_INSTANCES } from '../../src/instances.js';
-import { fakeAttention } from './attend/fake-attention.js';
+import { type FakeLaunch, fakeAttention } from './attend/fake-attention.js';
 import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
 import type { FakeKernel } from './fake/kernels.js';
 
 const CARD = TARGETS.find(({ name }) => name === 'sm_90') as Target;
-const ATTENTION = [...INSTANCES, ...ROWS_INSTANCES].map((instance) => fakeAttention(instance));
 
 const PART = { file: '', sources: '', sha256: '', kernels: {} };
 
@@ -40,6 +39,8 @@ const IMAGE: ImageManifest = {
 export interface FakeBackend {
   readonly fake: FakeCuda;
   readonly backend: CudaBackend;
+  /** Of attention, by kernel. */
+  readonly launches: ReadonlyMap<string, readonly FakeLaunch[]>;
 }
 
 /** `host`: packing, moving and general kernels. `optionsFor`: further options, when the fake is there. */
@@ -47,11 +48,21 @@ export function fakeBackend(
   host: readonly FakeKernel[],
   optionsFor: (fake: FakeCuda) => CudaBackendOptions = () => ({}),
 ): FakeBackend {
+  const launches = new Map<string, FakeLaunch[]>();
+  const attention = [...INSTANCES, ...ROWS_INSTANCES].map((instance) => {
+    const own: FakeLaunch[] = [];
+    launches.set(instance.name, own);
+    return fakeAttention(instance, own);
+  });
   const fake = new FakeCuda({
     devices: [{ memoryBytes: 2 ** 34 }],
-    kernels: [...host, ...ATTENTION],
+    kernels: [...host, ...attention],
     addressOf: (buffer) => BigInt(koffi.address(buffer)),
   });
   const kernels = { images: () => [IMAGE], bytes: () => FAKE_FATBIN };
-  return { fake, backend: cudaBackend({ driver: fake.driver, kernels, ...optionsFor(fake) }) };
+  return {
+    fake,
+    launches,
+    backend: cudaBackend({ driver: fake.driver, kernels, ...optionsFor(fake) }),
+  };
 }
