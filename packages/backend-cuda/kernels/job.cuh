@@ -31,7 +31,9 @@ struct Item {
   /// Statistics pages of the sequence, or -1.
   int keyStatistics;
   int valueStatistics;
-  int unused[2];
+  /// Of the first query token, and how many there are; where a kernel meets several, they are neighbour rows.
+  int position;
+  int queries;
 };
 
 /// Where a token that is on no page lies: 2^30 times where (0 packed page, 1 window page, 2 input), and its row: number of the

@@ -28,7 +28,7 @@ import {
   PARTS,
   type Part,
 } from '../src/images.js';
-import { BAND_INSTANCES, INSTANCES } from '../src/instances.js';
+import { BAND_INSTANCES, INSTANCES, ROWS_INSTANCES } from '../src/instances.js';
 import {
   COMPILER_FLAGS,
   KERNELS_FOLDER,
@@ -139,7 +139,10 @@ async function buildPart(part: Part, target: Target): Promise<ImagePart> {
 function kernelsOf(part: Part, report: string, target: Target): Record<string, KernelUsage> {
   const found = usageOf(report);
   const instances = new Map(
-    [...INSTANCES, ...BAND_INSTANCES].map((instance) => [instance.name, instance]),
+    [...INSTANCES, ...ROWS_INSTANCES, ...BAND_INSTANCES].map((instance) => [
+      instance.name,
+      instance,
+    ]),
   );
   return Object.fromEntries(
     kernelNames(part, wanted).map((name) => {

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { bandWarpBytes } from '../src/attend/band-attention.js';
+import { rowsSharedBytes, TILE_ROWS } from '../src/attend/rows-shared-bytes.js';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
 import type { Part } from '../src/images.js';
@@ -14,6 +15,8 @@ import {
   INSTANCES,
   type KernelInstance,
   type PackInstance,
+  ROWS_INSTANCES,
+  type RowsInstance,
   type TensorInstance,
 } from '../src/instances.js';
 import { headersOf, headerText } from '../src/kernel-headers.js';
@@ -56,20 +59,24 @@ function machineCode(major: number, minor: number, kibibytes: number): Target {
 }
 
 /** Warps of a block: as many as the instance wants, or as pages fit into shared memory. */
-export function warpsOf(instance: KernelInstance | BandInstance, { sharedBytes }: Target): number {
-  const fitting = Math.floor(sharedBytes / warpBytes(instance));
-  if (fitting === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
-  return Math.min(instance.warps, fitting);
+export function warpsOf(instance: BuiltInstance, { sharedBytes }: Target): number {
+  let { warps } = instance;
+  while (sharedBytesOf(instance, warps) > sharedBytes) warps--;
+  if (warps === 0) throw new RangeError(`${instance.name}: no page fits into shared memory`);
+  return warps;
 }
 
-/** Shared memory of a warp. */
-function warpBytes(instance: KernelInstance | BandInstance): number {
-  if (!('key' in instance)) return bandWarpBytes(instance.headDim);
+type BuiltInstance = KernelInstance | RowsInstance | BandInstance;
+
+/** Of a block. */
+function sharedBytesOf(instance: BuiltInstance, warps: number): number {
+  if (!('key' in instance)) return warps * bandWarpBytes(instance.headDim);
   const { key, value, headDim } = instance;
   const pieces =
     pageLayout({ tensor: 'key', headDim, ...key }).bytes +
     pageLayout({ tensor: 'value', headDim, ...value }).bytes;
-  return pieces + BARRIER_BYTES;
+  if ('rows' in instance) return rowsSharedBytes(instance, warps, pieces);
+  return warps * (pieces + BARRIER_BYTES);
 }
 
 /** Which kernels of the instance tables an image has; default all. */
@@ -81,12 +88,18 @@ const ALL: Wanted = () => true;
 export function kernelNames(part: Part, wanted = ALL): string[] {
   if (part === 'move') return Object.keys(MOVES);
   if (part === 'general') return [...GENERAL_PACK_KERNELS, GENERAL_ATTEND_KERNEL];
-  const instances = { attend: INSTANCES, bands: BAND_INSTANCES, pack: APPEND_INSTANCES }[part];
+  const instances = {
+    attend: INSTANCES,
+    rows: ROWS_INSTANCES,
+    bands: BAND_INSTANCES,
+    pack: APPEND_INSTANCES,
+  }[part];
   return instances.map(({ name }) => name).filter(wanted);
 }
 
 export function sourceText(part: Part, target: Target, wanted = ALL): string {
   if (part === 'attend') return attendText(target, wanted);
+  if (part === 'rows') return rowsText(target, wanted);
   if (part === 'bands') return bandsText(target, wanted);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
   return part === 'pack' ? appendText(wanted) : moveText();
@@ -110,18 +123,33 @@ function moveText(): string {
 }
 
 function attendText(target: Target, wanted: Wanted): string {
-  const instances = INSTANCES.filter(({ name }) => wanted(name));
-  const kernels = instances.map((instance) => {
-    const { name, key, value, headDim, blockHeads } = instance;
-    const warps = warpsOf(instance, target);
-    return [
-      `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
-      `${name}(const __grid_constant__ DecodeJob job) {`,
-      `  decode<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${blockHeads / TILE_HEADS}, ${warps}>(job);`,
-      '}',
-    ].join('\n');
-  });
+  const kernels = INSTANCES.filter(({ name }) => wanted(name)).map((instance) =>
+    kernelText(instance, 'decode', instance.blockHeads / TILE_HEADS, target),
+  );
   return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+}
+
+function rowsText(target: Target, wanted: Wanted): string {
+  const kernels = ROWS_INSTANCES.filter(({ name }) => wanted(name)).map((instance) =>
+    kernelText(instance, 'attendRows', instance.rows / TILE_ROWS, target),
+  );
+  return ['#include "rows.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+}
+
+function kernelText(
+  instance: KernelInstance | RowsInstance,
+  body: string,
+  tiles: number,
+  target: Target,
+): string {
+  const { name, key, value, headDim } = instance;
+  const warps = warpsOf(instance, target);
+  return [
+    `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
+    `${name}(const __grid_constant__ DecodeJob job) {`,
+    `  ${body}<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${tiles}, ${warps}>(job);`,
+    '}',
+  ].join('\n');
 }
 
 function bandsText(target: Target, wanted: Wanted): string {

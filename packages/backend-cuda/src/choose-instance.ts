@@ -2,6 +2,7 @@
  * Which kernel a layer of a plan takes, and what is told where there is none.
  */
 import type {
+  LayerGeometry,
   LayerPlan,
   PackedTensorPlan,
   QuantizedTensorScheme,
@@ -21,6 +22,8 @@ import {
   PACK_INSTANCES,
   type PackInstance,
   type Packing,
+  ROWS_INSTANCES,
+  type RowsInstance,
   type TensorInstance,
 } from './instances.js';
 import { type PageShape, pageShapeOf } from './pages/page-layout.js';
@@ -36,13 +39,7 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
   if (reasons.length > 0) return { instance: undefined, reasons };
   const key = pageShapeOf(layer.key as PackedTensorPlan);
   const value = pageShapeOf(layer.value as PackedTensorPlan);
-  const fitting = INSTANCES.filter(
-    (candidate) =>
-      candidate.headDim === key.headDim &&
-      candidate.headDim === value.headDim &&
-      isEqual(candidate.key, key) &&
-      isEqual(candidate.value, value),
-  );
+  const fitting = INSTANCES.filter((candidate) => fits(candidate, key, value));
   // The narrowest block that has room for all query heads of a kv head, or the widest one.
   const instance =
     fitting.find(({ blockHeads }) => queryHeads <= blockHeads) ?? fitting[fitting.length - 1];
@@ -105,6 +102,38 @@ function refusedBands({ scheme, layout }: PackedTensorPlan): string[] {
     );
   }
   return reasons;
+}
+
+/**
+ * Kernels for several query tokens of a sequence at once, of a layer that has one for a single one, in order of how many: none where
+ * none was built, where a block has room for one query token only, and with a sliding window, which begins elsewhere for each.
+ */
+export function chooseRowsInstances({ key, value, geometry }: LayerPlan): readonly RowsInstance[] {
+  if (geometry.slidingWindow !== null) return [];
+  const [keys, values] = [key, value].map((plan) => pageShapeOf(plan as PackedTensorPlan));
+  return ROWS_INSTANCES.filter(
+    (candidate) =>
+      fits(candidate, keys as PageShape, values as PageShape) &&
+      queriesOfBlock(candidate, geometry) > 1,
+  );
+}
+
+/** Query tokens that a block has room for. */
+export function queriesOfBlock({ rows }: RowsInstance, geometry: LayerGeometry): number {
+  return Math.floor(rows / (geometry.queryHeads / geometry.kvHeads));
+}
+
+function fits(
+  candidate: Pick<KernelInstance, 'key' | 'value' | 'headDim'>,
+  key: PageShape,
+  value: PageShape,
+): boolean {
+  return (
+    candidate.headDim === key.headDim &&
+    candidate.headDim === value.headDim &&
+    isEqual(candidate.key, key) &&
+    isEqual(candidate.value, value)
+  );
 }
 
 /** Where attention has a kernel, packing may have none. */

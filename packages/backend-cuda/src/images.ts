@@ -27,7 +27,7 @@ export interface ImagePart {
 }
 
 /** Modules of an image. */
-export const PARTS = ['attend', 'bands', 'pack', 'move', 'general'] as const;
+export const PARTS = ['attend', 'rows', 'bands', 'pack', 'move', 'general'] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface ImageManifest extends KernelImage {

@@ -26,6 +26,16 @@ export interface KernelInstance {
   readonly warps: number;
 }
 
+/** A kernel that meets several query tokens of a sequence at once: their query heads of a kv head are its rows. */
+export interface RowsInstance extends Layer {
+  /** In the kernel images. */
+  readonly name: string;
+  /** Most rows of a block. */
+  readonly rows: BlockRows;
+  /** Of a block, where its pages fit into shared memory; one block to a multiprocessor. */
+  readonly warps: number;
+}
+
 /** How elements become codes. */
 export type Packing =
   | { readonly mode: 'asymmetric' }
@@ -75,7 +85,7 @@ export const BLOCK_HEADS = [4, 8] as const;
 export type BlockHeads = (typeof BLOCK_HEADS)[number];
 
 type Shape = Omit<TensorInstance, 'groupSize' | 'along'>;
-type Layer = Omit<KernelInstance, 'name' | 'blockHeads' | 'warps'>;
+type Layer = Pick<KernelInstance, 'key' | 'value' | 'headDim'>;
 
 const over = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: true, isHybrid: false });
 const around = (bits: TensorInstance['bits']): Shape => ({ bits, hasZero: false, isHybrid: false });
@@ -151,6 +161,27 @@ export const BAND_INSTANCES: readonly BandInstance[] = ([64, 128] as const).map(
   warps: 8,
 }));
 
+const BLOCK_ROWS = [16, 32] as const;
+type BlockRows = (typeof BLOCK_ROWS)[number];
+
+/** Fewer rows before more, for layers with an instance above whose scales fold into rows and weights. */
+export const ROWS_INSTANCES: readonly RowsInstance[] = LAYERS.filter(
+  ({ headDim, key, value }) =>
+    headDim === 128 &&
+    key.along === 'tokens' &&
+    value.along === 'channels' &&
+    key.bits === value.bits &&
+    (NARROW as readonly number[]).includes(key.bits),
+).flatMap((layer) =>
+  BLOCK_ROWS.map((rows) => ({
+    name: `rows_${layerName(layer)}_r${rows}`,
+    ...layer,
+    rows,
+    // Twice the rows take nearly twice the registers.
+    warps: rows === 16 ? 12 : 8,
+  })),
+);
+
 /** One for every two ways to pack the tensors of a layer that attention meets. */
 export const APPEND_INSTANCES: readonly AppendInstance[] = LAYERS.flatMap((layer) => {
   const [keys, values] = (['key', 'value'] as const).map((tensor) =>
@@ -196,9 +227,12 @@ function packInstance(layer: Layer, tensor: 'key' | 'value', packing: Packing): 
 }
 
 function instance(layer: Layer, blockHeads: BlockHeads): KernelInstance {
-  const { key, value, headDim } = layer;
-  const name = `attend_k${tensorName(key)}_v${tensorName(value)}_d${headDim}_h${blockHeads}`;
+  const name = `attend_${layerName(layer)}_h${blockHeads}`;
   return { name, ...layer, blockHeads, warps: warpsOf(layer, blockHeads) };
+}
+
+function layerName({ key, value, headDim }: Layer): string {
+  return `k${tensorName(key)}_v${tensorName(value)}_d${headDim}`;
 }
 
 /**

@@ -24,11 +24,17 @@ const QUERY_HEADS = 4;
 const DIM = 128;
 const LAYERS = 2;
 
-function planOf(flush = 32): Plan {
+/** New tokens of a sequence in a step at most. */
+const STEP_TOKENS = 9;
+
+function planOf(
+  flush = 32,
+  packing: 'after-attention' | 'before-attention' = 'after-attention',
+): Plan {
   const scheme = inlineScheme({
     key: asymmetric(4, 'tokens', 32, { recent: 0, flush }),
     value: asymmetric(4, 'channels', 32, { recent: 20, flush: 1 }),
-    packing: 'after-attention',
+    packing,
   });
   const shape = { layers: LAYERS, queryHeads: QUERY_HEADS, kvHeads: KV_HEADS };
   return createPlan(scheme, { ...shape, keyHeadDim: DIM, valueHeadDim: DIM }, { blockTokens: 128 });
@@ -53,7 +59,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
     lengths: readonly number[],
     nonFinite: 'error' | 'mask' = 'error',
   ) {
-    const { fake, backend } = fakeBackend(host.kernels);
+    const { fake, backend, launches } = fakeBackend(host.kernels);
     const { context } = await backend.open();
     const options = { capacity: { sequences: 4, tokens: 1600 }, nonFinite };
     const caches = [
@@ -72,7 +78,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
         );
     }
     const memory = (elements: number, bytes: number) =>
-      DeviceMemory.allocate(context, bytes * lengths.length * elements);
+      DeviceMemory.allocate(context, bytes * lengths.length * STEP_TOKENS * elements);
     const layers = Array.from({ length: LAYERS }, () => ({
       key: memory(KV_HEADS * DIM, 2),
       value: memory(KV_HEADS * DIM, 2),
@@ -82,13 +88,14 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
     const given = (range: DeviceMemory, type: 'f16' | 'f32', rows: number, heads: number) =>
       cudaTensor(range.all, { type, shape: [rows, heads, DIM] });
 
-    /** One token for each of these sequences, on both sides; worst difference of outputs. */
+    /** So many tokens for each of these sequences, on both sides; worst difference of outputs. */
     async function step(
       captured: CapturedStep,
       active: readonly number[],
       spoil?: (values: Uint16Array) => void,
+      tokens = 1,
     ) {
-      const rows = active.length;
+      const rows = active.length * tokens;
       const data = layers.map(() => ({
         key: halves(rows * KV_HEADS * DIM),
         value: halves(rows * KV_HEADS * DIM),
@@ -101,7 +108,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
         layers[layer]!.query.all.upload(new Uint8Array(query.buffer));
       }
       const entries = (side: number) =>
-        active.map((i) => ({ sequence: sequences[i]![side]!, tokens: 1 }));
+        active.map((i) => ({ sequence: sequences[i]![side]!, tokens }));
       const taken = caches[1].step(entries(1));
       let replayed = false;
       try {
@@ -143,7 +150,7 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
       expect(fake.leaks()).toEqual([]);
     }
 
-    return { fake, backend, caches, sequences, step, dispose };
+    return { fake, backend, caches, launches, sequences, step, dispose };
   }
 
   it('are replayed over pages that fill, open and are packed', async () => {
@@ -159,6 +166,21 @@ describe.skipIf(compiler === undefined)('captured steps', () => {
       if (count > 0) expect(fake.count('cuLaunchKernelEx')).toBe(launches);
     }
     expect(fake.count('cuGraphLaunch')).toBe(34);
+    captured.dispose();
+    dispose();
+  });
+
+  it.each([
+    ['after-attention', 2, 'rows_k4t32z_v4c32z_d128_r16'],
+    ['before-attention', 9, 'rows_k4t32z_v4c32z_d128_r32'],
+  ] as const)('take several tokens of a sequence, packed %s', async (packing, first, kernel) => {
+    const { backend, launches, step, dispose } = await setUp(planOf(32, packing), [118, 250, 5]);
+    const captured = await backend.captureStep({ rows: 27, tokens: 1600 });
+    for (const tokens of [first, 9, 1, 4, 9, 8]) {
+      const { worst } = await step(captured, [0, 1, 2], undefined, tokens);
+      expect(worst).toBeLessThan(1e-5);
+    }
+    expect(launches.get(kernel)?.length).toBe(6 * LAYERS);
     captured.dispose();
     dispose();
   });

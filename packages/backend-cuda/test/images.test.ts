@@ -11,11 +11,26 @@ const FOLDER = fileURLToPath(new URL('../images/', import.meta.url));
 const REGISTERS = 65_536;
 const LANES = 32;
 /** What a kernel that does its work cannot do without. */
-const LEAST_REGISTERS = { attend: 100, bands: 100, pack: 30, move: 16, general: 16 } as const;
+const LEAST_REGISTERS = {
+  attend: 100,
+  rows: 100,
+  bands: 100,
+  pack: 30,
+  move: 16,
+  general: 16,
+} as const;
 /** That blocks want on a multiprocessor together. */
 const TOGETHER_LANES = { pack: 1024, move: 1024, general: 768 } as const;
 /** Of a lane, stores and loads: what the 168 registers of twelve warps leave out. */
-const SPILLED_BYTES = { attend: 128, bands: 640, pack: 0, move: 0, general: 32 } as const;
+const SPILLED_BYTES = {
+  attend: 128,
+  // Of blocks of 32 rows, whose sums are 128 of 255 registers. Before 9.0 copies of 16 bytes a lane take some more.
+  rows: 320,
+  bands: 0,
+  pack: 0,
+  move: 0,
+  general: 32,
+} as const;
 const PACKAGE_BYTES = 20e6;
 
 const manifest = kernelManifest();
@@ -70,7 +85,7 @@ describe.each(cases)('%s, %s', (name, part) => {
     for (const [kernel, { warps, registers, spilledBytes }] of Object.entries(kernels)) {
       expect(text).toContain(image.kind === 'ptx' ? `.entry ${kernel}(` : `.text.${kernel}\0`);
       expect(registers, kernel).toBeGreaterThan(LEAST_REGISTERS[part]);
-      if (part === 'attend' || part === 'bands') {
+      if (part === 'attend' || part === 'rows' || part === 'bands') {
         // Of 8 bits, or of head dim 256, little fits into 99 KiB.
         expect(warps, kernel).toBeGreaterThanOrEqual(2);
         expect(registers * LANES * (warps as number), kernel).toBeLessThanOrEqual(REGISTERS);

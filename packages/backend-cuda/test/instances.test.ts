@@ -19,15 +19,21 @@ import {
   withTop,
 } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
-import { chooseInstance, choosePackInstance } from '../src/choose-instance.js';
+import {
+  chooseInstance,
+  choosePackInstance,
+  chooseRowsInstances,
+  queriesOfBlock,
+} from '../src/choose-instance.js';
 import {
   BAND_INSTANCES,
   INSTANCES,
   PACK_INSTANCES,
+  ROWS_INSTANCES,
   type TensorInstance,
 } from '../src/instances.js';
 import { kernelsOf } from '../src/support.js';
-import { instanceTable } from './support/instance-table.js';
+import { instanceTable, rowsTable } from './support/instance-table.js';
 import { FACTORS } from './support/pack/instances.js';
 
 const GEOMETRY: Geometry = {
@@ -62,7 +68,8 @@ function supportOf({ layers }: Plan) {
 
 it('docs/instances.md shows every instance', () => {
   const text = readFileSync(new URL('../docs/instances.md', import.meta.url), 'utf8');
-  expect(text.slice(text.indexOf('| kernel'))).toBe(`${instanceTable()}\n`);
+  expect(text.slice(text.indexOf('| kernel |'))).toBe(`${instanceTable()}\n`);
+  expect(text).toContain(`\n\n${rowsTable()}\n\n`);
 });
 
 it('names are unique', () => {
@@ -107,6 +114,60 @@ describe('query heads of a kv head', () => {
   ])('%i', (heads, [key, value], blockHeads) => {
     const { instance } = chooseInstance(planOf(key, value, { queryHeads: 2 * heads }).layers[0]!);
     expect(instance?.blockHeads).toBe(blockHeads);
+  });
+});
+
+describe('several query tokens', () => {
+  const key = asymmetric(4, 'tokens', 128);
+  const value = asymmetric(4, 'channels', 128);
+  /** Kernels of the layer, and how many query tokens a block of each has room for. */
+  const rowsOf = (...plan: Parameters<typeof planOf>) => {
+    const [layer] = planOf(...plan).layers;
+    return chooseRowsInstances(layer!).map((one) => [
+      one.name,
+      queriesOfBlock(one, layer!.geometry),
+    ]);
+  };
+  const few = 'rows_k4t128z_v4c128z_d128_r16';
+  const many = 'rows_k4t128z_v4c128z_d128_r32';
+
+  it.each([
+    [1, [16, 32]],
+    [3, [5, 10]],
+    [4, [4, 8]],
+    [5, [3, 6]],
+    [8, [2, 4]],
+  ])('of %i heads', (heads, [first, second]) => {
+    const found = rowsOf(key, value, { queryHeads: 2 * heads });
+    expect(found).toEqual([
+      [few, first],
+      [many, second],
+    ]);
+  });
+
+  it.each([
+    [9, [[many, 3]]],
+    [16, [[many, 2]]],
+    [17, []],
+  ])('of %i heads have room in larger blocks, or in none', (heads, found) => {
+    expect(rowsOf(key, value, { queryHeads: 2 * heads })).toEqual(found);
+  });
+
+  it('are met alone where there is no kernel, and with a sliding window', () => {
+    expect(rowsOf(key, value, { slidingWindow: { size: 1000, sinks: 0 } })).toEqual([]);
+    const around = symmetric(4, 'full', 'channels', 32);
+    expect(rowsOf(around, symmetric(4, 'full', 'tokens', 32))).toEqual([]);
+    expect(rowsOf(asymmetric(4, 'channels', 128), value)).toEqual([]);
+    const dim = { keyHeadDim: 64, valueHeadDim: 64 };
+    expect(rowsOf(asymmetric(4, 'tokens', 32), asymmetric(4, 'channels', 32), dim)).toEqual([]);
+  });
+
+  it('have kernels of layers that have one for a single query token', () => {
+    for (const { name, key: keys, value: values, headDim } of ROWS_INSTANCES) {
+      const single = INSTANCES.filter((one) => one.headDim === headDim);
+      expect(single, name).toContainEqual(expect.objectContaining({ key: keys, value: values }));
+    }
+    expect(new Set(ROWS_INSTANCES.map(({ name }) => name)).size).toBe(12);
   });
 });
 

@@ -1,6 +1,6 @@
 // Attention of a layer on the fake driver: tables, pointers and parameters as kernels read them.
 import type { AttendSequence } from '@lowbit-kv/core';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AttentionScratch } from '../src/attend/attention-scratch.js';
 import { StepTables } from '../src/attend/step-tables.js';
 import { Graph } from '../src/driver/graph.js';
@@ -11,12 +11,13 @@ import {
   HEAD_DIM,
   INSTANCE,
   KV_HEADS,
+  OWN_ROWS,
   planOf,
   type SetupOptions,
   setUp,
 } from './support/attend/attention-setup.js';
 import { type FakeLaunch, fakeAttention } from './support/attend/fake-attention.js';
-import { drawsOf, randomBatch } from './support/attend/random-views.js';
+import { drawsOf, randomBatch, withQueries } from './support/attend/random-views.js';
 import { asFloats, asWords, errorOf, type Opened, withFake } from './support/open-fake.js';
 
 const queriesOf = (sequences: readonly AttendSequence[]) =>
@@ -80,6 +81,85 @@ it.each(Array.from({ length: 24 }, (_, seed) => seed))('random batch %i', async 
       ]);
     }
     setup.ring.dispose();
+  });
+});
+
+describe('several query tokens', () => {
+  /** Kernels, and what each of them was launched with. */
+  function kernelsWithLaunches() {
+    const launches = [INSTANCE, ...OWN_ROWS].map((): FakeLaunch[] => []);
+    const kernels = [INSTANCE, ...OWN_ROWS].map((one, i) => fakeAttention(one, launches[i]));
+    return { kernels, launches };
+  }
+
+  it.each(Array.from({ length: 30 }, (_, seed) => seed))('random batch %i', async (seed) => {
+    const { kernels, launches } = kernelsWithLaunches();
+    await withFake({ kernels }, (opened) => {
+      const draw = drawsOf(1000 + seed);
+      const most = [1, 2, 8, 9, 40][seed % 5] as number;
+      const sequences = withQueries(draw, randomBatch(draw, 4, 500), most);
+      const queries = queriesOf(sequences);
+      const capacity = Math.max(1, queries) + draw(20);
+      const options = { capacity, queries, withRows: true, ...WINDOWS[Math.floor(seed / 5) % 3] };
+      const setup = setUp(opened, draw, options);
+      poison(setup);
+      setup.tables.update(opened.stream, sequences);
+      setup.attention.run(opened.stream, setup.buffers);
+      opened.stream.synchronize();
+      compare(setup, sequences);
+      // Blocks of 16 rows have room for eight query tokens of two heads.
+      const largest = Math.max(0, ...sequences.map((sequence) => sequence.queries));
+      const isAlone = largest <= 1 || options.slidingWindow !== undefined;
+      const wanted = isAlone ? 0 : largest <= 8 ? 1 : 2;
+      expect(launches.map(({ length }) => length)).toEqual(
+        launches.map((_, i) => (i === wanted && queries > 0 ? 1 : 0)),
+      );
+      setup.ring.dispose();
+    });
+  });
+
+  it('takes shared memory for pages, rows and their units', async () => {
+    const { kernels, launches } = kernelsWithLaunches();
+    await withFake({ kernels }, (opened) => {
+      for (const queries of [2, 9]) {
+        const setup = setUp(opened, drawsOf(7), { capacity: 20, queries, withRows: true });
+        const [sequence] = decodeBatch([300]);
+        setup.tables.update(opened.stream, [{ ...sequence!, queries }]);
+        setup.attention.run(opened.stream, setup.buffers);
+        opened.stream.synchronize();
+        setup.ring.dispose();
+      }
+      const page = 2 * 10_240 + 16;
+      const [, few, many] = launches.map(([launch]) => launch);
+      // Twelve do not fit.
+      expect(few).toMatchObject({ block: [32 * 11, 1, 1], sharedBytes: 11 * page + 16 * 260 });
+      expect(many).toMatchObject({ block: [32 * 8, 1, 1], sharedBytes: 8 * page + 32 * 260 });
+    });
+  });
+
+  it('stays with the kernel of a graph, whatever later steps have', async () => {
+    const { kernels, launches } = kernelsWithLaunches();
+    await withFake({ kernels }, (opened) => {
+      const { stream } = opened;
+      const room = { capacity: 20, queries: 12, pageEntries: 64, restEntries: 1024 };
+      const setup = setUp(opened, drawsOf(8), { ...room, withRows: true });
+      const { tables, attention, buffers, ring } = setup;
+      tables.freeze();
+      let graph: Graph | undefined;
+      for (const queries of [3, 1, 12, 8]) {
+        const [sequence] = decodeBatch([700 + queries]);
+        const sequences = [{ ...sequence!, queries }];
+        poison(setup);
+        tables.update(stream, sequences);
+        graph ??= Graph.capture(stream, () => attention.run(stream, buffers, 'capacity'));
+        graph.run(stream);
+        stream.synchronize();
+        compare(setup, sequences);
+      }
+      expect(launches.map(({ length }) => length)).toEqual([0, 4, 0]);
+      graph?.dispose();
+      ring.dispose();
+    });
   });
 });
 

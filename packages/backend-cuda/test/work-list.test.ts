@@ -1,8 +1,8 @@
 // Work lists of random views: every token that a query sees, once, where it lies.
 import type { AttendSequence, Span } from '@lowbit-kv/core';
 import { describe, expect, it } from 'vitest';
-import { itemCapacity, slotsOf, WorkList } from '../src/attend/work-list.js';
-import { drawsOf, randomBatch, visibleTokens } from './support/attend/random-views.js';
+import { chooseBlocks, itemCapacity, slotsOf, WorkList } from '../src/attend/work-list.js';
+import { drawsOf, randomBatch, visibleTokens, withQueries } from './support/attend/random-views.js';
 import { type Item, readWork, tokensOf } from './support/attend/read-work.js';
 
 const RUNS = Number(process.env.LOWBIT_KV_PROPERTY_RUNS ?? 300);
@@ -60,6 +60,95 @@ describe('random batches', () => {
 
   it('met everything it is there for', () => {
     for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(20);
+  });
+});
+
+const BLOCKS = [
+  { queries: 3, room: 3, slots: 5 },
+  { queries: 8, room: 8, slots: 4 },
+];
+
+describe('random batches in blocks of query tokens', () => {
+  const seen = { blocks: 0, partial: 0, splits: 0, hidden: 0, single: 0 };
+
+  it.each(Array.from({ length: RUNS }, (_, seed) => seed))('seed %i', (seed) => {
+    const draw = drawsOf(7000 + seed);
+    const sequences = withQueries(draw, randomBatch(draw, 6, 1000), [1, 3, 20][seed % 3] as number);
+    const queries = sequences.reduce((sum, sequence) => sum + sequence.queries, 0);
+    const slots = 1 + draw(20);
+    const capacity = itemCapacity(queries, slots);
+    const list = new WorkList({ slots, blocks: BLOCKS, capacity, slidingWindow: null });
+    list.update(sequences);
+    expect(list.blockKind).toBe(chooseBlocks(sequences, BLOCKS));
+    const most = list.blockKind === undefined ? 1 : BLOCKS[list.blockKind]!.queries;
+    const work = readWork(list);
+    const byRow = itemsByRow(work.items);
+    let rows = 0;
+    for (const sequence of sequences) {
+      for (let first = 0; first < sequence.queries; first += most) {
+        const items = byRow.get(sequence.firstQuery + first) as Item[];
+        const count = Math.min(most, sequence.queries - first);
+        const position = sequence.length - sequence.queries + first;
+        const found = new Map<number, string>();
+        for (const item of items) {
+          expect(item).toMatchObject({ position, queries: count, splits: items.length });
+          tokensOf(work, item, found);
+        }
+        for (let query = 0; query < count; query++) {
+          const shown = [...found].filter(([at]) => at <= position + query);
+          const expected = visibleTokens(sequence, first + query, null);
+          expect(sorted(new Map(shown))).toEqual(sorted(expected));
+          seen.hidden += found.size - expected.size;
+        }
+        rows++;
+        seen.splits += items.length - 1;
+        if (most > 1) seen.blocks++;
+        if (count < most) seen.partial++;
+        if (most === 1) seen.single++;
+      }
+    }
+    expect(byRow.size).toBe(rows);
+  });
+
+  it('met everything it is there for', () => {
+    for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(20);
+  });
+});
+
+describe('blocks of query tokens', () => {
+  const sequence = (queries: number) => ({
+    ...sequenceOf(300, [span('packed', 1, 0, 128, 0), span('window', 2, 0, 32, 128)]),
+    queries,
+  });
+
+  it.each([
+    [[], undefined],
+    [[0, 1], undefined],
+    [[1, 2], 0],
+    [[3, 3], 0],
+    [[4, 1], 1],
+    [[8], 1],
+    [[2000], 1],
+  ])('of sequences with %j', (queries, kind) => {
+    expect(chooseBlocks(queries.map(sequence), BLOCKS)).toBe(kind);
+    expect(chooseBlocks(queries.map(sequence))).toBe(undefined);
+  });
+
+  it('stay as they are once they are fixed', () => {
+    const options = { slots: 4, capacity: 40, slidingWindow: null };
+    const blocked = new WorkList({ ...options, blocks: BLOCKS });
+    blocked.fix();
+    const kinds = [4, 1, 9].map((queries) => {
+      blocked.update([sequence(queries)]);
+      return blocked.blockKind;
+    });
+    expect(kinds).toEqual([1, 1, 1]);
+    expect(blocked.items.length).toBe(2);
+    const single = new WorkList({ ...options, blocks: BLOCKS });
+    single.update([sequence(1)]);
+    single.fix();
+    single.update([sequence(9)]);
+    expect([single.blockKind, single.items.length]).toEqual([undefined, 9]);
   });
 });
 
@@ -126,7 +215,7 @@ it('lays tables out as kernels read them', () => {
   ]);
   expect([...new Uint32Array(list.items.bytes.slice().buffer)]).toEqual([
     ...[0, 0, 1, 0, 4, 2, 0, 1],
-    ...[2 ** 32 - 1, 2 ** 32 - 1, 0, 0],
+    ...[2 ** 32 - 1, 2 ** 32 - 1, 131, 1],
   ]);
 });
 

@@ -76,9 +76,10 @@ export class StepTables {
     return this.#items.bytes + this.#pages.bytes + this.#rests.bytes;
   }
 
-  /** From now on the tables stay where they are, for a graph that reads them. */
+  /** From now on the tables stay where they are, for a graph that reads them: its kernel too stays the same. */
   freeze(): void {
     this.#frozen = true;
+    this.list.fix();
   }
 
   /** Makes room for more items. Throws DEVICE_RESOURCE_STATE when the tables are frozen. */

@@ -34,7 +34,8 @@ export const ITEM = {
     splits: 28,
     keyStatistics: 32,
     valueStatistics: 36,
-    unused: 40,
+    position: 40,
+    queries: 44,
   },
 } as const satisfies Struct;
 

@@ -1,8 +1,9 @@
 /**
- * What a launch of attention meets: pages, tokens outside of pages, and items, each a share of one query token's pages and
- * tokens. Tables are as kernels/decode.cuh reads them.
+ * What a launch of attention meets: pages, tokens outside of pages, and items, each a share of the pages and tokens of some query
+ * tokens. Tables are as kernels/decode.cuh and kernels/rows.cuh read them.
  *
- * Every query token is a row, with tables of its own: what it does not see is in none of them, so kernels mask nothing.
+ * Items are of one query token, with tables of its own: what it does not see is in none of them, so kernels mask nothing. Or they
+ * are of a block of query tokens of a sequence: tables are those of the last one, and kernels hide what the others do not see.
  */
 import {
   type AttendSequence,
@@ -16,10 +17,25 @@ import { visitCommonRuns } from './common-runs.js';
 import { ITEM, PAGE_ENTRY, PAGE_TOKENS, REST_ENTRY, REST_ROWS, REST_SOURCES } from './structs.js';
 import { WordTable } from './word-table.js';
 
+/** How a layer meets several query tokens of a sequence at once. */
+export interface QueryBlocks {
+  /** Query tokens of an item at most. */
+  readonly queries: number;
+  /** What an item leaves takes the room of so many items of one query token. */
+  readonly room: number;
+  /** Items that run at once. */
+  readonly slots: number;
+}
+
 export interface WorkListOptions {
   /** Items that run at once; see `slotsOf`. */
   readonly slots: number;
-  /** Most items; query tokens are no more. See `reserve`. */
+  /**
+   * Where there are any, fewer query tokens before more, jobs with several query tokens of a sequence are met in blocks. There is no
+   * sliding window then.
+   */
+  readonly blocks?: readonly QueryBlocks[] | undefined;
+  /** Most items; query tokens, or blocks of them, are no more. See `reserve`. */
   readonly capacity: number;
   readonly slidingWindow: LayerGeometry['slidingWindow'];
   /** Tokens of a packed page. Default: those of pages in fragment order. */
@@ -38,6 +54,20 @@ export function itemCapacity(queries: number, slots: number): number {
   return queries <= 1 ? slots : 4 * Math.max(queries, slots);
 }
 
+/**
+ * Which blocks a job is met in: the smallest that have room for the query tokens of any sequence, or the largest; undefined where
+ * every query token is met alone.
+ */
+export function chooseBlocks(
+  sequences: readonly AttendSequence[],
+  blocks: readonly QueryBlocks[] = [],
+): number | undefined {
+  const most = sequences.reduce((largest, { queries }) => Math.max(largest, queries), 0);
+  if (most <= 1 || blocks.length === 0) return undefined;
+  const fitting = blocks.findIndex(({ queries }) => most <= queries);
+  return fitting < 0 ? blocks.length - 1 : fitting;
+}
+
 /** Positions `first` to `end - 1`. */
 type Range = readonly [first: number, end: number];
 
@@ -49,6 +79,8 @@ export class WorkList {
   #capacity: number;
   #version = 0;
   #queries = 0;
+  #blockKind: number | undefined;
+  #isFixed = false;
   #needsInput = false;
   #known: readonly AttendSequence[] = [];
   /** What the last query token of a sequence sees, while its rows are placed. */
@@ -66,6 +98,20 @@ export class WorkList {
   /** From now on there may be so many items, or as many as before. */
   reserve(capacity: number): void {
     this.#capacity = Math.max(capacity, this.#capacity);
+  }
+
+  /** From now on jobs are met as the last one, or as the next one when there was none: in which blocks, or in none. */
+  fix(): void {
+    this.#isFixed = true;
+  }
+
+  /** Of `blocks`, those that items are of; undefined where items are of one query token. */
+  get blockKind(): number | undefined {
+    return this.#blockKind;
+  }
+
+  get #blocks(): QueryBlocks | undefined {
+    return this.#blockKind === undefined ? undefined : this.options.blocks?.[this.#blockKind];
   }
 
   /** Another number whenever the tables are. */
@@ -90,10 +136,13 @@ export class WorkList {
   update(sequences: readonly AttendSequence[]): void {
     if (this.#version > 0 && isSame(this.#known, sequences)) return;
     const { capacity } = this;
-    const rows = rowsOf(sequences);
+    if (!this.#isFixed || this.#version === 0)
+      this.#blockKind = chooseBlocks(sequences, this.options.blocks);
+    const { queries: most, slots } = this.#blocks ?? { queries: 1, slots: this.options.slots };
+    const rows = rowsOf(sequences, most);
     if (rows.length > capacity) {
       throw new LowbitKvError('OPTION_INVALID', {
-        message: 'there are more query tokens than a launch has items',
+        message: 'there are more query tokens, or blocks of them, than a launch has items',
         value: rows.length,
         valid: `at most ${capacity}`,
         next: 'Attend in several rounds, or ask for a larger capacity.',
@@ -109,16 +158,17 @@ export class WorkList {
       places,
       ({ pages, rests }) => PAGE_COST * pages + Math.ceil(rests / REST_COST_TOKENS),
     );
-    const { counts, order } = balance(costs, this.options.slots, capacity);
+    const { counts, order } = balance(costs, slots, capacity);
     for (const index of order)
       this.#addItems(rows[index] as Row, places[index] as Place, counts[index] as number);
     this.#known = [...sequences];
-    this.#queries = rows.reduce((most, { row }) => Math.max(most, row + 1), 0);
+    this.#queries = rows.reduce((most, { row, queries }) => Math.max(most, row + queries), 0);
     this.#version++;
   }
 
   /** Rows of a sequence come one after another. The later ones see what the first ones see, and share it. */
-  #placeRow({ sequence, position }: Row): Place {
+  #placeRow({ sequence, position: first, queries }: Row): Place {
+    const position = first + queries - 1;
     const ranges = visibleRanges(position, this.options.slidingWindow);
     if (sequence.queries > 1 && ranges.length === 1) {
       if (this.#shared?.sequence !== sequence) {
@@ -132,11 +182,14 @@ export class WorkList {
     return this.#placeRanges(sequence, ranges);
   }
 
-  /** The part of a place up to a position, or undefined where it is not one run of each table. */
+  /**
+   * The part of a place up to a position, or undefined where it is not one run of each table. Of blocks it may have more: kernels
+   * hide it.
+   */
   #upTo(place: Place, position: number): Place | undefined {
     const { firstPage, firstRest, packedRests } = place;
     const pages = countUpTo(this.pages, firstPage, place.pages, position);
-    if (pages > 0) {
+    if (pages > 0 && this.#blockKind === undefined) {
       const { words, structWords } = this.pages;
       const at = (firstPage + pages - 1) * structWords;
       const end = (words[at + 2] as number) + ((words[at + 3] as number) >>> 16);
@@ -145,8 +198,10 @@ export class WorkList {
     const packed = countUpTo(this.rests, firstRest, packedRests, position);
     const others = place.rests - packedRests;
     const later = countUpTo(this.rests, firstRest + packedRests, others, position);
-    if (packed < packedRests && later > 0) return undefined;
-    return { firstPage, pages, firstRest, rests: packed + later, packedRests: packed };
+    const isOneRun = packed === packedRests || later === 0;
+    if (!isOneRun && this.#blockKind === undefined) return undefined;
+    const shown = isOneRun ? packed : packedRests;
+    return { firstPage, pages, firstRest, rests: shown + later, packedRests: shown };
   }
 
   #placeRanges(sequence: AttendSequence, ranges: readonly Range[]): Place {
@@ -226,7 +281,7 @@ export class WorkList {
   }
 
   /** Cuts the pages of a row, and its other tokens, in `count` shares: whole pages, and runs of 16 tokens for one warp each. */
-  #addItems({ row, sequence }: Row, place: Place, count: number): void {
+  #addItems({ row, position, queries, sequence }: Row, place: Place, count: number): void {
     const { firstPage, pages, firstRest, rests, packedRests } = place;
     const runs = Math.ceil(rests / REST_COST_TOKENS);
     let page = 0;
@@ -247,7 +302,8 @@ export class WorkList {
       words[at + 7] = count;
       words[at + 8] = sequence.key.statistics;
       words[at + 9] = sequence.value.statistics;
-      words.fill(0, at + 10, at + 12);
+      words[at + 10] = position;
+      words[at + 11] = queries;
       page = pageEnd;
       rest = restEnd;
     }
@@ -269,20 +325,24 @@ interface Slot {
   readonly slot: number;
 }
 
-/** A query token. */
+/** Query tokens of an item, one after another. */
 interface Row {
-  /** Of the queries of the job. */
+  /** Of the queries of the job, the first one. */
   readonly row: number;
+  /** Of the first one. */
   readonly position: number;
+  readonly queries: number;
   readonly sequence: AttendSequence;
 }
 
-function rowsOf(sequences: readonly AttendSequence[]): Row[] {
+/** `most`: query tokens of a row. */
+function rowsOf(sequences: readonly AttendSequence[], most: number): Row[] {
   return sequences.flatMap((sequence) => {
     const { firstQuery, queries, length } = sequence;
-    return Array.from({ length: queries }, (_, query) => ({
-      row: firstQuery + query,
-      position: length - queries + query,
+    return Array.from({ length: Math.ceil(queries / most) }, (_, index) => ({
+      row: firstQuery + index * most,
+      position: length - queries + index * most,
+      queries: Math.min(most, queries - index * most),
       sequence,
     }));
   });

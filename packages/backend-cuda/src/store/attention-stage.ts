@@ -10,9 +10,10 @@ import {
 } from '@lowbit-kv/core';
 import type { AttentionBuffers } from '../attend/attention-job.js';
 import { AttentionScratch } from '../attend/attention-scratch.js';
+import type { AttentionLaunch } from '../attend/layer-attention.js';
 import { StepTables } from '../attend/step-tables.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { itemCapacity } from '../attend/work-list.js';
+import { chooseBlocks, itemCapacity } from '../attend/work-list.js';
 import type { DeviceRange } from '../driver/device-memory.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import type { Runtime } from '../runtime.js';
@@ -73,9 +74,9 @@ export class AttentionStage {
     const { stream } = this.#runtime;
     const tables = this.#tablesOf(layer);
     for (const round of roundsOf(sequences)) {
-      const capacity = itemCapacity(round.rows, kernel.slots);
-      tables.reserve(capacity);
-      this.#scratch.reserve(stream, capacity);
+      const room = roomOf(kernel, round.sequences, round.rows);
+      tables.reserve(room.items);
+      this.#scratch.reserve(stream, room.scratch);
       tables.update(stream, round.sequences);
       kernel.run(stream, buffersOf(layer, attention, round, tables, this.#scratch));
     }
@@ -88,7 +89,7 @@ export class AttentionStage {
     attention: Attention,
   ): void {
     const { stream, launches } = this.#runtime;
-    const { tables, scratch } = this.#captured(session, layer);
+    const { tables, scratch } = this.#captured(session, layer, sequences);
     tables.update(stream, sequences);
     if (launches === undefined) return;
     const buffers = buffersOf(
@@ -102,7 +103,7 @@ export class AttentionStage {
   }
 
   /** Tables with room for every step of a session, which stay where they are. */
-  #captured(session: StepSession, layer: Layer): Captured {
+  #captured(session: StepSession, layer: Layer, sequences: readonly AttendSequence[]): Captured {
     const name = viewOf(layer);
     const known = this.#sessions.get(session) ?? new Map<string, Captured>();
     this.#sessions.set(session, known);
@@ -110,18 +111,19 @@ export class AttentionStage {
     if (captured === undefined) {
       const { rows, tokens } = session.options;
       const { context, ring, stream } = this.#runtime;
-      const { slots } = layer.attention;
-      const capacity = itemCapacity(rows, slots);
+      const { slots, blocks } = layer.attention;
+      // Sequences of later steps may be as many as rows.
+      const room = roomOf(layer.attention, sequences, rows, rows);
       const { slidingWindow } = layer.plan.geometry;
       const tables = session.own(
         new StepTables(context, ring, {
-          ...{ slots, capacity, slidingWindow, ...entriesOf(layer) },
+          ...{ slots, blocks, capacity: room.items, slidingWindow, ...entriesOf(layer) },
           pageEntries: Math.ceil(tokens / PAGE_TOKENS) + CAPTURED_PIECES * rows,
           restEntries: rows * mostRests(layer, this.#plan),
         }),
       );
       tables.freeze();
-      const scratch = session.own(AttentionScratch.allocate(stream, capacity, this.#geometry));
+      const scratch = session.own(AttentionScratch.allocate(stream, room.scratch, this.#geometry));
       captured = { tables, scratch };
       known.set(name, captured);
     }
@@ -133,11 +135,17 @@ export class AttentionStage {
     let tables = this.#tables.get(name);
     if (tables === undefined) {
       const { slidingWindow } = layer.plan.geometry;
-      const { slots } = layer.attention;
+      const { slots, blocks } = layer.attention;
       const { context, ring } = this.#runtime;
       const capacity = itemCapacity(1, slots);
       const entries = entriesOf(layer);
-      tables = new StepTables(context, ring, { slots, capacity, slidingWindow, ...entries });
+      tables = new StepTables(context, ring, {
+        slots,
+        blocks,
+        capacity,
+        slidingWindow,
+        ...entries,
+      });
       this.#tables.set(name, tables);
     }
     return tables;
@@ -156,15 +164,38 @@ function entriesOf({ pageTokens, entryTokens }: Layer) {
 function viewOf(layer: Layer): string {
   const { plan, attention } = layer;
   const { slidingWindow, kvHeads } = plan.geometry;
-  const { slots } = attention;
+  const { slots, blocks } = attention;
   return JSON.stringify([
     plan.key.class,
     plan.value.class,
     slidingWindow,
     kvHeads,
     slots,
+    blocks,
     entriesOf(layer),
   ]);
+}
+
+/**
+ * Room for the items of a job with so many query tokens, and in scratch for what they leave, in items of one query token. `most`:
+ * blocks of query tokens there may be, where that is not what the sequences have.
+ */
+function roomOf(
+  { slots, blocks }: Pick<AttentionLaunch, 'slots' | 'blocks'>,
+  sequences: readonly AttendSequence[],
+  rows: number,
+  most?: number,
+): { readonly items: number; readonly scratch: number } {
+  const kind = chooseBlocks(sequences, blocks);
+  const shape = kind === undefined ? undefined : blocks?.[kind];
+  if (shape === undefined) {
+    const items = itemCapacity(rows, slots);
+    return { items, scratch: items };
+  }
+  const count = sequences.reduce((sum, { queries }) => sum + Math.ceil(queries / shape.queries), 0);
+  const items = itemCapacity(most ?? count, shape.slots);
+  // Arrivals are counted by query token.
+  return { items, scratch: Math.max(rows, items * shape.room) };
 }
 
 /** Tokens that a sequence can have outside of packed pages of both tensors. */

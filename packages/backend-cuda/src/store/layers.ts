@@ -10,9 +10,13 @@ import {
   type TensorPlan,
 } from '@lowbit-kv/core';
 import { BandAttention } from '../attend/band-attention.js';
-import { type AttentionLaunch, LayerAttention } from '../attend/layer-attention.js';
+import {
+  type AttentionLaunch,
+  type BuiltKernel,
+  LayerAttention,
+} from '../attend/layer-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
-import { chooseAppendInstance } from '../choose-instance.js';
+import { chooseAppendInstance, chooseRowsInstances } from '../choose-instance.js';
 import type { CudaCodec } from '../codecs/codec-source.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
@@ -120,11 +124,10 @@ function fragmentLayer(
       ...{ runtime, plan, memory, pages },
     }),
     attention: new LayerAttention({
-      module: runtime.module('attend', instance.name),
-      instance,
-      warps: warpsOf(runtime, 'attend', instance),
+      ...builtKernel(runtime, 'attend', instance),
       plan,
       memory,
+      rows: chooseRowsInstances(plan).map((rows) => builtKernel(runtime, 'rows', rows)),
     }),
     pageTokens: {
       key: (plan.key as PackedTensorPlan).layout.blockTokens,
@@ -162,9 +165,7 @@ function canonicalLayer(
       instance === undefined
         ? new GeneralAttention({ module, plan, memory, ...tensors })
         : new BandAttention({
-            module: runtime.module('bands', instance.name),
-            instance,
-            warps: warpsOf(runtime, 'bands', instance),
+            ...builtKernel(runtime, 'bands', instance),
             plan,
             memory,
           }),
@@ -200,9 +201,14 @@ function generalPages(
   return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer });
 }
 
-function warpsOf({ image }: Runtime, part: Part, { name }: KernelInstance | BandInstance): number {
-  const warps = image.parts[part].kernels[name]?.warps;
-  if (warps !== undefined) return warps;
+function builtKernel<Instance extends { readonly name: string }>(
+  runtime: Runtime,
+  part: Part,
+  instance: Instance,
+): BuiltKernel<Instance> {
+  const { name } = instance;
+  const warps = runtime.image.parts[part].kernels[name]?.warps;
+  if (warps !== undefined) return { module: runtime.module(part, name), instance, warps };
   throw new LowbitKvError('KERNEL_IMAGE_INVALID', {
     message: 'the kernel image does not say how many warps a kernel has',
     value: name,

@@ -1,15 +1,31 @@
 /**
- * The table of docs/instances.md.
+ * The tables of docs/instances.md.
  */
-import { INSTANCES, type TensorInstance } from '../../src/instances.js';
+import { INSTANCES, ROWS_INSTANCES, type TensorInstance } from '../../src/instances.js';
+
+const tensor = ({ bits, along, groupSize, hasZero, isHybrid }: TensorInstance) =>
+  `${bits} bits, ${groupSize} ${along}${isHybrid ? ', hybrid' : hasZero ? ', zero' : ''}`;
+
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), `|${' --- |'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+}
 
 export function instanceTable(): string {
-  const tensor = ({ bits, along, groupSize, hasZero, isHybrid }: TensorInstance) =>
-    `${bits} bits, ${groupSize} ${along}${isHybrid ? ', hybrid' : hasZero ? ', zero' : ''}`;
-  const rows = INSTANCES.map(
-    ({ name, key, value, headDim, blockHeads }) =>
-      `| \`${name}\` | ${tensor(key)} | ${tensor(value)} | ${headDim} | ${blockHeads} |`,
+  return table(
+    ['kernel', 'keys', 'values', 'head dim', 'query heads of a block'],
+    INSTANCES.map(({ name, key, value, headDim, blockHeads }) => [
+      ...[`\`${name}\``, tensor(key), tensor(value), headDim, blockHeads],
+    ]),
   );
-  const head = ['kernel', 'keys', 'values', 'head dim', 'query heads of a block'];
-  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...rows].join('\n');
+}
+
+/** Of kernels for several query tokens. */
+export function rowsTable(): string {
+  return table(
+    ['kernels', 'keys', 'values', 'head dim', 'rows of a block'],
+    ROWS_INSTANCES.map(({ name, key, value, headDim, rows }) => [
+      ...[`\`${name}\``, tensor(key), tensor(value), headDim, rows],
+    ]),
+  );
 }

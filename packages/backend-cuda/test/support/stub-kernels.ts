@@ -9,7 +9,12 @@ import {
   GENERAL_JOB,
   GENERAL_PACK_KERNELS,
 } from '../../src/general/structs.js';
-import { APPEND_INSTANCES, BAND_INSTANCES, INSTANCES } from '../../src/instances.js';
+import {
+  APPEND_INSTANCES,
+  BAND_INSTANCES,
+  INSTANCES,
+  ROWS_INSTANCES,
+} from '../../src/instances.js';
 import { APPEND_JOB, WRITE_JOB } from '../../src/store/append-job.js';
 import { IMPORT_JOB } from '../../src/store/moves.js';
 import type { FakeKernel } from './fake/kernels.js';
@@ -22,7 +27,7 @@ function stub(name: string, ...sizes: readonly number[]): FakeKernel {
 /** All kernels. */
 export const STUBS: readonly FakeKernel[] = [
   ...APPEND_INSTANCES.map(({ name }) => stub(name, APPEND_JOB.bytes, APPEND_JOB.bytes)),
-  ...INSTANCES.map(({ name }) => stub(name, DECODE_JOB.bytes)),
+  ...[...INSTANCES, ...ROWS_INSTANCES].map(({ name }) => stub(name, DECODE_JOB.bytes)),
   ...BAND_INSTANCES.map(({ name }) => stub(name, BAND_JOB_BYTES)),
   stub('import_tensor', IMPORT_JOB.bytes),
   stub('write_rows', WRITE_JOB.bytes, WRITE_JOB.bytes),

@@ -14,16 +14,17 @@ import {
   WINDOW_PAGE_TOKENS,
 } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme } from '@lowbit-kv/core/testing';
+import { TARGETS, type Target, warpsOf } from '../../../scripts/kernel-sources.js';
 import type { AttentionBuffers } from '../../../src/attend/attention-job.js';
 import { AttentionScratch } from '../../../src/attend/attention-scratch.js';
 import { LayerAttention } from '../../../src/attend/layer-attention.js';
 import { StepTables } from '../../../src/attend/step-tables.js';
 import { PAGE_TOKENS } from '../../../src/attend/structs.js';
 import { slotsOf } from '../../../src/attend/work-list.js';
-import { chooseInstance } from '../../../src/choose-instance.js';
+import { chooseInstance, chooseRowsInstances } from '../../../src/choose-instance.js';
 import { DeviceMemory } from '../../../src/driver/device-memory.js';
 import { UploadRing } from '../../../src/driver/upload-ring.js';
-import { INSTANCES } from '../../../src/instances.js';
+import { INSTANCES, ROWS_INSTANCES } from '../../../src/instances.js';
 import { fragmentPageBytes, StoreMemory } from '../../../src/memory/store-memory.js';
 import { pageMover } from '../../../src/pages/page-layout.js';
 import type { Opened } from '../open-fake.js';
@@ -36,6 +37,12 @@ const QUERY_HEADS = KV_HEADS * GROUP;
 const PAGES = { packed: 40, window: 40, statistics: 0 };
 const INPUT_ROWS = 400;
 export const INSTANCE = INSTANCES.find(({ name }) => name === 'attend_k4t32z_v4c32z_d128_h4')!;
+/** Shared memory as of the fake card. */
+const FAKE_CARD = TARGETS.find(({ name }) => name === 'sm_90') as Target;
+/** Fewer rows before more. */
+export const OWN_ROWS = ROWS_INSTANCES.filter(({ name }) =>
+  name.startsWith('rows_k4t32z_v4c32z_d128_'),
+);
 
 export interface SetupOptions {
   readonly capacity: number;
@@ -44,6 +51,8 @@ export interface SetupOptions {
   readonly restEntries?: number;
   readonly slidingWindow?: LayerGeometry['slidingWindow'];
   readonly softCap?: number;
+  /** With the kernel for several query tokens, where the plan takes it. */
+  readonly withRows?: boolean;
 }
 
 export function planOf({ slidingWindow = null, softCap }: Partial<SetupOptions>): Plan {
@@ -144,22 +153,30 @@ export function setUp({ context, stream, module }: Opened, draw: Draw, options: 
   const queries = halves(options.queries * QUERY_HEADS * HEAD_DIM);
   const floats = (count: number) => DeviceMemory.allocate(context, Math.max(4, 4 * count)).all;
   const ring = new UploadRing(context);
-  const { capacity, pageEntries, restEntries, slidingWindow = null } = options;
-  const tables = new StepTables(context, ring, {
-    slots: slotsOf(16, KV_HEADS),
-    capacity,
-    slidingWindow,
-    ...(pageEntries === undefined ? {} : { pageEntries }),
-    ...(restEntries === undefined ? {} : { restEntries }),
-  });
-  const scratch = AttentionScratch.allocate(stream, capacity, [layer.geometry]);
+  const { capacity, pageEntries, restEntries, slidingWindow = null, withRows = false } = options;
+  const rows = withRows ? chooseRowsInstances(layer) : [];
   const attention = new LayerAttention({
     module,
     instance: INSTANCE,
     warps: INSTANCE.warps,
     plan: layer,
     memory: memory.layers[0]!,
+    rows: rows.map((own) => ({ module, instance: own, warps: warpsOf(own, FAKE_CARD) })),
   });
+  const { blocks } = attention;
+  const tables = new StepTables(context, ring, {
+    slots: slotsOf(16, KV_HEADS),
+    blocks,
+    capacity,
+    slidingWindow,
+    ...(pageEntries === undefined ? {} : { pageEntries }),
+    ...(restEntries === undefined ? {} : { restEntries }),
+  });
+  const scratch = AttentionScratch.allocate(
+    stream,
+    capacity * Math.max(1, ...blocks.map(({ room }) => room)),
+    [layer.geometry],
+  );
 
   const buffers: Required<AttentionBuffers> = {
     tables,

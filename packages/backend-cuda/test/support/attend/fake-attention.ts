@@ -1,6 +1,6 @@
 /**
- * Attention kernels for the fake driver: read their job, tables and pages as kernels/decode.cuh and bands.cuh do, and compute in
- * float64.
+ * Attention kernels for the fake driver: read their job, tables and pages as kernels/decode.cuh, rows.cuh and bands.cuh do, and
+ * compute in float64.
  */
 import {
   createPlan,
@@ -21,7 +21,7 @@ import {
   QUERY_TYPES,
   REST_ENTRY,
 } from '../../../src/attend/structs.js';
-import type { BandInstance, KernelInstance } from '../../../src/instances.js';
+import type { BandInstance, KernelInstance, RowsInstance } from '../../../src/instances.js';
 import { type PageLayout, pageLayout } from '../../../src/pages/page-layout.js';
 import type { DeviceAccess, FakeKernel, KernelCall } from '../fake/kernels.js';
 
@@ -33,7 +33,10 @@ export interface FakeLaunch {
   readonly items: number;
 }
 
-export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] = []): FakeKernel {
+export function fakeAttention(
+  instance: KernelInstance | RowsInstance,
+  launches: FakeLaunch[] = [],
+): FakeKernel {
   const { headDim, key, value } = instance;
   const layouts = {
     key: pageLayout({ tensor: 'key', headDim, ...key }),
@@ -47,29 +50,34 @@ export function fakeAttention(instance: KernelInstance, launches: FakeLaunch[] =
 }
 
 /** Over canonical pages, decoded by the reference. */
-export function fakeBandAttention(instance: BandInstance): FakeKernel {
-  return fakeKernel(instance, BAND_JOB_BYTES, ({ parameters }) => {
-    const view = parameters.bytes(0);
-    const at = { key: DECODE_JOB.bytes, value: DECODE_JOB.bytes + BAND_TENSOR.bytes };
-    const bytesOf = (tensor: 'key' | 'value') =>
-      view.getInt32(at[tensor] + BAND_TENSOR.fields.headBytes, true);
-    return {
-      bytesOf,
-      row(tensor, piece, slot) {
-        const { headBytes, ...edges } = BAND_TENSOR.fields;
-        const thresholds = Object.fromEntries(
-          Object.entries(edges).map(([edge, offset]) => [
-            edge,
-            view.getFloat32(at[tensor] + offset, true),
-          ]),
-        ) as NonNullable<TensorCalibration['thresholds']>;
-        const plan = bandPlanOf(instance.headDim, bytesOf(tensor));
-        const values = new Float32Array(instance.headDim);
-        decodeTokens({ ...plan, calibration: { thresholds } }, piece, 0, slot, 1, values);
-        return values;
-      },
-    };
-  });
+export function fakeBandAttention(instance: BandInstance, launches: FakeLaunch[] = []): FakeKernel {
+  return fakeKernel(
+    instance,
+    BAND_JOB_BYTES,
+    ({ parameters }) => {
+      const view = parameters.bytes(0);
+      const at = { key: DECODE_JOB.bytes, value: DECODE_JOB.bytes + BAND_TENSOR.bytes };
+      const bytesOf = (tensor: 'key' | 'value') =>
+        view.getInt32(at[tensor] + BAND_TENSOR.fields.headBytes, true);
+      return {
+        bytesOf,
+        row(tensor, piece, slot) {
+          const { headBytes, ...edges } = BAND_TENSOR.fields;
+          const thresholds = Object.fromEntries(
+            Object.entries(edges).map(([edge, offset]) => [
+              edge,
+              view.getFloat32(at[tensor] + offset, true),
+            ]),
+          ) as NonNullable<TensorCalibration['thresholds']>;
+          const plan = bandPlanOf(instance.headDim, bytesOf(tensor));
+          const values = new Float32Array(instance.headDim);
+          decodeTokens({ ...plan, calibration: { thresholds } }, piece, 0, slot, 1, values);
+          return values;
+        },
+      };
+    },
+    launches,
+  );
 }
 
 const bandPlans = new Map<string, PackedTensorPlan>();
@@ -94,6 +102,8 @@ function bandPlanOf(headDim: number, headBytes: number): PackedTensorPlan {
   throw new Error(`no page of head dim ${headDim} has ${headBytes} bytes`);
 }
 
+type AnyInstance = KernelInstance | RowsInstance | BandInstance;
+
 /** How a kernel reads the packed pages of a head. */
 interface PieceReader {
   bytesOf(tensor: 'key' | 'value'): number;
@@ -101,7 +111,7 @@ interface PieceReader {
 }
 
 function fakeKernel(
-  instance: KernelInstance | BandInstance,
+  instance: AnyInstance,
   bytes: number,
   readerOf: (call: KernelCall) => PieceReader,
   launches: FakeLaunch[] = [],
@@ -122,6 +132,21 @@ function fakeKernel(
   };
 }
 
+/** What a block meets. */
+interface BlockRows {
+  /** Of the queries and results. */
+  readonly rows: readonly number[];
+  /** Positions that rows see. */
+  readonly limits: readonly number[];
+  /** Which count of arrivals. */
+  readonly arrival: number;
+  /** Rows that it leaves room for in partial results, and the first of them among those of a kv head. */
+  readonly room: number;
+  readonly firstRoom: number;
+  /** Rows that kv heads leave room for. */
+  readonly headRoom: number;
+}
+
 interface Seen {
   readonly output: Float64Array;
   largest: number;
@@ -135,21 +160,18 @@ class Job {
   readonly #rows = new Map<string, Float32Array>();
   readonly #view: DataView;
   readonly #headDim: number;
-  /** Query heads of a kv head, and of a block at most. */
+  readonly #instance: AnyInstance;
+  /** Query heads of a kv head. */
   readonly #group: number;
-  readonly #blockHeads: number;
   readonly #reader: PieceReader;
 
-  constructor(
-    { parameters, memory }: KernelCall,
-    { headDim, blockHeads }: KernelInstance | BandInstance,
-    reader: PieceReader,
-  ) {
+  constructor({ parameters, memory }: KernelCall, instance: AnyInstance, reader: PieceReader) {
+    const { headDim } = instance;
     this.#memory = memory;
     this.#view = parameters.bytes(0);
     this.#headDim = headDim;
     this.#group = this.#integer('queryHeads');
-    this.#blockHeads = blockHeads;
+    this.#instance = instance;
     this.#reader = reader;
     this.items = memory.at(Int32Array, this.#pointer('items'), 1)[0]!;
   }
@@ -218,28 +240,30 @@ class Job {
     return this.#reader.row(tensor, memory, row % PAGE_TOKENS);
   }
 
-  *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array]> {
+  *#tokens(item: Uint32Array, head: number): Generator<[Float32Array, Float32Array, number]> {
     const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
     const statistics = field('keyStatistics') | 0;
     const keyOf = (source: number, row: number) =>
       this.#plainKey(this.#row('key', source, row, head), source, statistics, head);
     for (let page = 0; page < field('pages'); page++) {
       const entry = this.#struct('pageTable', field('firstPage') + page, PAGE_ENTRY.bytes);
-      const [key, value, , slots] = entry as unknown as number[];
+      const [key, value, position, slots] = entry as unknown as number[];
       for (let i = 0; i < slots! >>> 16; i++) {
         const slot = (slots! & 0xffff) + i;
         yield [
           keyOf(0, key! * PAGE_TOKENS + slot),
           this.#row('value', 0, value! * PAGE_TOKENS + slot, head),
+          position! + i,
         ];
       }
     }
     for (let rest = 0; rest < field('rests'); rest++) {
       const entry = this.#struct('restTable', field('firstRest') + rest, REST_ENTRY.bytes);
-      const [key, value] = entry as unknown as number[];
+      const [key, value, position] = entry as unknown as number[];
       yield [
         keyOf(key! >>> 30, key! & 0x3fffffff),
         this.#row('value', value! >>> 30, value! & 0x3fffffff, head),
+        position!,
       ];
     }
   }
@@ -249,29 +273,29 @@ class Job {
     const item = this.#struct('itemTable', block, ITEM.bytes);
     if (block >= this.items) return;
     const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
-    const [sequence, split, splits] = [field('sequence'), field('split'), field('splits')];
+    const [split, splits] = [field('split'), field('splits')];
     const heads = this.#integer('kvHeads');
-    const row = sequence * heads + head;
-    const first = share * this.#blockHeads;
-    const count = Math.min(this.#blockHeads, this.#group - first);
-    const firstRow = row * this.#group + first;
-    const seen = Array.from({ length: count }, (_, query) =>
-      this.#meet(item, head, this.#query(firstRow + query)),
+    const { rows, limits, arrival, room, firstRoom, headRoom } = this.#rowsOf(
+      item,
+      head,
+      share,
+      shares,
     );
+    const seen = rows.map((row, i) => this.#meet(item, head, this.#query(row), limits[i]!));
     if (splits === 1) {
-      this.#write(firstRow, seen);
+      this.#write(rows, seen);
       return;
     }
     const floats = this.#headDim + 2;
     const partials = (index: number) => {
-      const place = floats * ((index * heads + head) * this.#group + first);
+      const place = floats * ((index * heads + head) * headRoom + firstRoom);
       const pointer = this.#pointer('partials') + BigInt(4 * place);
-      return this.#memory.at(Float32Array, pointer, count * floats);
+      return this.#memory.at(Float32Array, pointer, room * floats);
     };
     this.#leave(partials(block), seen);
     const arrivals = this.#memory.at(
       Uint32Array,
-      this.#pointer('arrivals') + BigInt(4 * (row * shares + share)),
+      this.#pointer('arrivals') + BigInt(4 * arrival),
       1,
     );
     arrivals[0]! += 1;
@@ -279,15 +303,46 @@ class Job {
     arrivals[0] = 0;
     const all = Array.from({ length: splits }, (_, i) => this.#take(partials(block - split + i)));
     this.#write(
-      firstRow,
-      seen.map((_, query) => joined(all.map((one) => one[query]!))),
+      rows,
+      seen.map((_, row) => joined(all.map((one) => one[row]!))),
     );
   }
 
-  #meet(item: Uint32Array, head: number, query: Float32Array): Seen {
+  #rowsOf(item: Uint32Array, head: number, share: number, shares: number): BlockRows {
+    const field = (name: keyof typeof ITEM.fields) => item[ITEM.fields[name] / 4]!;
+    const heads = this.#integer('kvHeads');
+    const group = this.#group;
+    const place = field('sequence') * heads + head;
+    if ('blockHeads' in this.#instance) {
+      const { blockHeads } = this.#instance;
+      const firstRoom = share * blockHeads;
+      const room = Math.min(blockHeads, group - firstRoom);
+      const rows = Array.from({ length: room }, (_, i) => place * group + firstRoom + i);
+      const limits = rows.map(() => Number.POSITIVE_INFINITY);
+      return { rows, limits, arrival: place * shares + share, room, firstRoom, headRoom: group };
+    }
+    const { rows: room } = this.#instance;
+    const count = field('queries') * group;
+    if (count > room || shares !== 1) throw new Error(`${count} rows in ${shares} blocks`);
+    const token = (i: number) => Math.floor(i / group);
+    return {
+      rows: Array.from(
+        { length: count },
+        (_, i) => (place + token(i) * heads) * group + (i % group),
+      ),
+      limits: Array.from({ length: count }, (_, i) => field('position') + token(i)),
+      arrival: place,
+      room,
+      firstRoom: 0,
+      headRoom: room,
+    };
+  }
+
+  #meet(item: Uint32Array, head: number, query: Float32Array, limit: number): Seen {
     const parts: { readonly value: Float32Array; readonly logit: number }[] = [];
     const [scale, cap] = [this.#float('scale'), this.#float('softCap')];
-    for (const [key, value] of this.#tokens(item, head)) {
+    for (const [key, value, position] of this.#tokens(item, head)) {
+      if (position > limit) continue;
       let logit = 0;
       for (let i = 0; i < key.length; i++) logit += key[i]! * query[i]!;
       logit *= scale;
@@ -305,34 +360,34 @@ class Job {
     return { output, largest, sum };
   }
 
+  /** Outputs of all rows that there is room for, then their maxima, then their sums. */
   #leave(partial: Float32Array, seen: readonly Seen[]): void {
-    for (const [query, { output, largest, sum }] of seen.entries()) {
-      partial.set(output, query * this.#headDim);
-      partial[seen.length * this.#headDim + query] = largest;
-      partial[seen.length * (this.#headDim + 1) + query] = sum;
+    const room = partial.length / (this.#headDim + 2);
+    for (const [row, { output, largest, sum }] of seen.entries()) {
+      partial.set(output, row * this.#headDim);
+      partial[room * this.#headDim + row] = largest;
+      partial[room * (this.#headDim + 1) + row] = sum;
     }
   }
 
   #take(partial: Float32Array): Seen[] {
-    const count = partial.length / (this.#headDim + 2);
-    return Array.from({ length: count }, (_, query) => ({
-      output: Float64Array.from(
-        partial.subarray(query * this.#headDim, (query + 1) * this.#headDim),
-      ),
-      largest: partial[count * this.#headDim + query]!,
-      sum: partial[count * (this.#headDim + 1) + query]!,
+    const room = partial.length / (this.#headDim + 2);
+    return Array.from({ length: room }, (_, row) => ({
+      output: Float64Array.from(partial.subarray(row * this.#headDim, (row + 1) * this.#headDim)),
+      largest: partial[room * this.#headDim + row]!,
+      sum: partial[room * (this.#headDim + 1) + row]!,
     }));
   }
 
-  #write(firstRow: number, seen: readonly Seen[]): void {
+  #write(rows: readonly number[], seen: readonly Seen[]): void {
     const logSumExp = this.#pointer('logSumExp');
-    for (const [query, { output, largest, sum }] of seen.entries()) {
-      const index = firstRow + query;
-      const pointer = this.#pointer('output') + BigInt(4 * index * this.#headDim);
+    for (const [i, { output, largest, sum }] of seen.entries()) {
+      const row = rows[i]!;
+      const pointer = this.#pointer('output') + BigInt(4 * row * this.#headDim);
       const target = this.#memory.at(Float32Array, pointer, this.#headDim);
-      for (let i = 0; i < this.#headDim; i++) target[i] = sum > 0 ? output[i]! / sum : 0;
+      for (let c = 0; c < this.#headDim; c++) target[c] = sum > 0 ? output[c]! / sum : 0;
       if (logSumExp === 0n) continue;
-      this.#memory.at(Float32Array, logSumExp + BigInt(4 * index), 1)[0] =
+      this.#memory.at(Float32Array, logSumExp + BigInt(4 * row), 1)[0] =
         sum > 0 ? (largest + Math.log2(sum)) * Math.LN2 : Number.NEGATIVE_INFINITY;
     }
   }

@@ -95,6 +95,21 @@ export function randomBatch(draw: Draw, most: number, longest: number): AttendSe
   });
 }
 
+/** The same sequences with up to `most` query tokens each. */
+export function withQueries(
+  draw: Draw,
+  sequences: readonly AttendSequence[],
+  most: number,
+): AttendSequence[] {
+  let firstQuery = 0;
+  return sequences.map((sequence) => {
+    const queries = Math.min(sequence.length, draw(most + 1));
+    const own = { ...sequence, firstQuery, queries };
+    firstQuery += queries;
+    return own;
+  });
+}
+
 /** Where a token lies in both tensors, as text. */
 export type Places = Map<number, string>;
 
