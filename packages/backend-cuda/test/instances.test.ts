@@ -33,7 +33,7 @@ import {
   type TensorInstance,
 } from '../src/instances.js';
 import { kernelsOf } from '../src/support.js';
-import { instanceTable, rowsTable } from './support/instance-table.js';
+import { bandsTable, instanceTable, rowsTable } from './support/instance-table.js';
 import { FACTORS } from './support/pack/instances.js';
 
 const GEOMETRY: Geometry = {
@@ -69,7 +69,7 @@ function supportOf({ layers }: Plan) {
 it('docs/instances.md shows every instance', () => {
   const text = readFileSync(new URL('../docs/instances.md', import.meta.url), 'utf8');
   expect(text.slice(text.indexOf('| kernel |'))).toBe(`${instanceTable()}\n`);
-  expect(text).toContain(`\n\n${rowsTable()}\n\n`);
+  for (const table of [bandsTable(), rowsTable()]) expect(text).toContain(`\n\n${table}\n\n`);
 });
 
 it('names are unique', () => {

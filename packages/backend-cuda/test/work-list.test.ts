@@ -134,6 +134,17 @@ describe('blocks of query tokens', () => {
     expect(chooseBlocks(queries.map(sequence))).toBe(undefined);
   });
 
+  it('are no more items than there is room for', () => {
+    const pages = Array.from({ length: 64 }, (_, page) => span('packed', page, 0, 128, 128 * page));
+    const options = { capacity: 1000, slidingWindow: null, blocks: [{ ...BLOCKS[0]!, slots: 40 }] };
+    const counts = [undefined, 7].map((room) => {
+      const list = new WorkList({ slots: 1, ...options });
+      list.update([{ ...sequenceOf(8192, pages), queries: 3 }], room);
+      return list.items.length;
+    });
+    expect(counts).toEqual([40, 7]);
+  });
+
   it('stay as they are once they are fixed', () => {
     const options = { slots: 4, capacity: 40, slidingWindow: null };
     const blocked = new WorkList({ ...options, blocks: BLOCKS });

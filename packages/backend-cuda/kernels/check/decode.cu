@@ -10,7 +10,6 @@
 constexpr int SPARE_ITEMS = 2;
 constexpr int REST_TOKENS = 77;
 constexpr int PACKED_RESTS = 40;
-
 constexpr float LIMIT = 1e-3f;
 
 enum class Data { NORMAL, SINKS };

@@ -1,5 +1,5 @@
-// Attention of several query tokens on the card of this machine: worst relative error of any row against float64 over the decoded
-// codes, and times of eight tokens of each sequence over whole pages at shuffled places, in CUDA graphs.
+// Attention of several query tokens on the card of this machine: relative errors of rows against float64 over the decoded codes, and
+// times of as many tokens of each sequence as a block takes, over whole pages at shuffled places, in CUDA graphs.
 //
 //   nvcc -std=c++20 -O3 -arch=native -o check-rows rows.cu && ./check-rows [--no-times]
 //
@@ -9,8 +9,8 @@
 
 constexpr int SPARE_ITEMS = 2;
 
-constexpr float LIMIT = 1e-3f;
-constexpr float LOUD_LIMIT = 3e-3f;
+/// Of the root of the squares of all errors, and of any row.
+constexpr float LIMIT = 1e-3f, ROW_LIMIT = 3e-3f;
 
 enum class Data { NORMAL, SINKS };
 
@@ -24,7 +24,7 @@ struct Block {
   int sequence, firstRow, position, queries;
 };
 
-/// Rows whose logits are spread so far that few tokens take most of the attention.
+/// Rows whose logits are so far apart that few tokens take most of the attention.
 bool isLoud(int row) { return row % 7 == 1; }
 
 template <PageLayout K, PageLayout V, int TILES, int WARPS, void (*KERNEL)(const DecodeJob)>
@@ -96,7 +96,6 @@ struct Runner {
     std::vector<__half> queries(size_t(rows) * K.headDim);
     for (size_t i = 0; i < queries.size(); i++) {
       const int row = static_cast<int>(i / K.headDim), b = sequenceOf[row / (KV_HEADS * group)];
-      // Of any size.
       const float size = row % 7 == 0 ? 0.01f : isLoud(row) ? 2.5f : 1.0f;
       queries[i] = __float2half_rn(size * normal());
       if (data != Data::SINKS) continue;
@@ -187,7 +186,7 @@ struct Runner {
         squares += relative * relative / (4 * rows);
       }
     }
-    const bool isRight = worst <= LIMIT && worstLoud <= LOUD_LIMIT && worstSum <= LOUD_LIMIT;
+    const bool isRight = std::sqrt(squares) <= LIMIT && std::max({worst, worstLoud, worstSum}) <= ROW_LIMIT;
     std::printf("%-16s %2d heads %-6s error %.1e at worst, %.1e of loud rows, %.1e root of squares, log-sum-exp %.1e, largest weight %.2f%s\n", name, group,
                 data == Data::SINKS ? "sinks" : "normal", worst, worstLoud, std::sqrt(squares), worstSum, heaviest, isRight ? "" : "  ABOVE THE LIMIT");
     return isRight;
@@ -246,7 +245,6 @@ struct Runner {
 };
 
 // Name, keys, values, tiles of 16 rows, warps, numbers of query heads.
-#if !defined(KERNELS)
 #define KERNELS(X)                                                                                           \
   X(affine4g128, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 2, 8, {4, 1, 3, 8, 16})         \
   X(affine4g64, keys(4, TOKENS, 64, true), values(4, CHANNELS, 64, true), 2, 8, {4})                         \
@@ -254,10 +252,11 @@ struct Runner {
   X(affine2g128, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 2, 8, {4})                      \
   X(affine2g64, keys(2, TOKENS, 64, true), values(2, CHANNELS, 64, true), 2, 8, {4})                         \
   X(affine2g32, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 2, 8, {4, 2})                      \
-  X(affine8g128, keys(8, TOKENS, 128, true), values(8, CHANNELS, 128, true), 2, 6, {4})                      \
   X(symmetric4g32, keys(4, TOKENS, 32, false), values(4, CHANNELS, 32, false), 2, 8, {4})                    \
-  X(affine4g128small, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 8, {4, 7})
-#endif
+  X(affine4g128few, keys(4, TOKENS, 128, true), values(4, CHANNELS, 128, true), 1, 12, {4, 1, 7})            \
+  X(affine4g32few, keys(4, TOKENS, 32, true), values(4, CHANNELS, 32, true), 1, 11, {4})                     \
+  X(affine2g128few, keys(2, TOKENS, 128, true), values(2, CHANNELS, 128, true), 1, 12, {4})                  \
+  X(affine2g32few, keys(2, TOKENS, 32, true), values(2, CHANNELS, 32, true), 1, 12, {4, 8})
 
 #define DEFINE(name, K, V, TILES, WARPS, ...)                                                                                \
   extern "C" __global__ void __launch_bounds__(LANES * WARPS, 1) name(const __grid_constant__ DecodeJob job) {              \

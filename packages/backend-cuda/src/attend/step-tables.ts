@@ -97,12 +97,12 @@ export class StepTables {
   }
 
   /**
-   * Makes the tables those of the sequences, in order with the stream; nothing is done when they are already. Throws
-   * DEVICE_RESOURCE_STATE inside a capture, and where frozen tables are too small.
+   * Makes the tables those of the sequences, in order with the stream; nothing is done when they are already. `room`: as of
+   * `WorkList.update`. Throws DEVICE_RESOURCE_STATE inside a capture, and where frozen tables are too small.
    */
-  update(stream: Stream, sequences: readonly AttendSequence[]): void {
+  update(stream: Stream, sequences: readonly AttendSequence[], room?: number): void {
     const { list } = this;
-    list.update(sequences);
+    list.update(sequences, room);
     if (this.#uploaded === list.version) return;
     if (stream.isCapturing()) {
       throw new LowbitKvError('DEVICE_RESOURCE_STATE', {

@@ -131,11 +131,11 @@ export class WorkList {
 
   /**
    * Fills the tables. Layers of a step show the same views: nothing is done for those that come with the views of the call
-   * before. Throws OPTION_INVALID for more query tokens than the capacity.
+   * before. `room`: items that there is room for elsewhere. Throws OPTION_INVALID for more query tokens than there may be items.
    */
-  update(sequences: readonly AttendSequence[]): void {
+  update(sequences: readonly AttendSequence[], room = Number.POSITIVE_INFINITY): void {
     if (this.#version > 0 && isSame(this.#known, sequences)) return;
-    const { capacity } = this;
+    const capacity = Math.min(room, this.capacity);
     if (!this.#isFixed || this.#version === 0)
       this.#blockKind = chooseBlocks(sequences, this.options.blocks);
     const { queries: most, slots } = this.#blocks ?? { queries: 1, slots: this.options.slots };

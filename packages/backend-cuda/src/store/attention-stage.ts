@@ -77,7 +77,8 @@ export class AttentionStage {
       const room = roomOf(kernel, round.sequences, round.rows);
       tables.reserve(room.items);
       this.#scratch.reserve(stream, room.scratch);
-      tables.update(stream, round.sequences);
+      // Tables may have had more items before, that left less.
+      tables.update(stream, round.sequences, room.items);
       kernel.run(stream, buffersOf(layer, attention, round, tables, this.#scratch));
     }
   }

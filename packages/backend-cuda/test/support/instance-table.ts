@@ -1,7 +1,12 @@
 /**
  * The tables of docs/instances.md.
  */
-import { INSTANCES, ROWS_INSTANCES, type TensorInstance } from '../../src/instances.js';
+import {
+  BAND_INSTANCES,
+  INSTANCES,
+  ROWS_INSTANCES,
+  type TensorInstance,
+} from '../../src/instances.js';
 
 const tensor = ({ bits, along, groupSize, hasZero, isHybrid }: TensorInstance) =>
   `${bits} bits, ${groupSize} ${along}${isHybrid ? ', hybrid' : hasZero ? ', zero' : ''}`;
@@ -27,5 +32,13 @@ export function rowsTable(): string {
     ROWS_INSTANCES.map(({ name, key, value, headDim, rows }) => [
       ...[`\`${name}\``, tensor(key), tensor(value), headDim, rows],
     ]),
+  );
+}
+
+/** Of kernels for outlier bands. */
+export function bandsTable(): string {
+  return table(
+    ['bands', 'head dim', 'query heads of a block'],
+    BAND_INSTANCES.map(({ name, headDim, blockHeads }) => [`\`${name}\``, headDim, blockHeads]),
   );
 }
