@@ -32,7 +32,8 @@ export function buildHostKernels(instances: readonly PackInstance[] = PACK_INSTA
     (instance) => `PACK_KERNEL(${instance.name}, ${packPlanText(instance)})\n`,
   );
   const { kernels, library, remove } = compileKernels('kernels.cpp', parameters, {
-    flags: ['-O1'],
+    // Most of the time goes into compiling them.
+    flags: ['-O0'],
     generated: { 'kernels.inc': lines.join('') },
   });
   return {
