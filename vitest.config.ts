@@ -1,17 +1,17 @@
-// One vitest project per workspace package; the project is named after its folder.
-import { existsSync, readdirSync } from 'node:fs';
+// How vitest finds and runs the tests of all packages.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Tests read workspace sources through the first condition, so they need no build.
 const conditions = ['@lowbit-kv/source', 'module', 'node', 'import', 'default'];
 
-const workspaceFolders = ['packages', 'examples', 'tools']
-  .filter((parent) => existsSync(parent))
-  .flatMap((parent) =>
-    readdirSync(parent).map((folder) => ({ name: folder, root: `${parent}/${folder}` })),
-  )
-  .filter(({ root }) => existsSync(`${root}/package.json`));
+// A worker serves one project: few of them, or core is loaded again and again. Emulated devices have workers of their own.
+const PROJECTS = {
+  'backend-cuda': ['packages/backend-cuda'],
+  'backend-onnx': ['packages/backend-onnx'],
+  'backend-webgpu': ['packages/backend-webgpu'],
+  others: ['packages/!(backend-*)', 'examples/*', 'tools/*'],
+};
 
 // CI counts from vitest's own report: a JSON file besides the usual output.
 const reportFile = process.env.LOWBIT_KV_TEST_REPORT;
@@ -29,13 +29,12 @@ export default defineConfig({
     testTimeout: 30_000,
     coverage: { include: ['packages/*/src/**/*.ts'] },
     // `extends: true` matters: without it a project does not inherit the conditions above.
-    projects: workspaceFolders.map(({ name, root }) => ({
+    projects: Object.entries(PROJECTS).map(([name, folders]) => ({
       extends: true,
       test: {
         name,
-        root,
-        include: ['test/**/*.test.ts'],
-        benchmark: { include: ['bench/**/*.bench.ts'] },
+        include: folders.map((folder) => `${folder}/test/**/*.test.ts`),
+        benchmark: { include: folders.map((folder) => `${folder}/bench/**/*.bench.ts`) },
       },
     })),
   },

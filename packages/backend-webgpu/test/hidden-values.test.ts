@@ -1,10 +1,9 @@
 // A value that is not finite is hidden from every query that does not see its token.
 import { createCache, createPlan, f16Tensor, f32Tensor, referenceBackend } from '@lowbit-kv/core';
 import { asymmetric, inlineScheme, lcgNormal } from '@lowbit-kv/core/testing';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
-import { failureOf } from './support/faulty-device.js';
-import { swiftShaderDevice } from './support/swiftshader.js';
+import { type SwitchedFault, SwitchedFaults } from './support/switched-faults.js';
 
 const TOKENS = 64;
 const NAN = 0x7e00;
@@ -66,26 +65,34 @@ async function compare(device: GPUDevice, name: PlanName): Promise<void> {
   if (off >= 0) throw new Error(`element ${off}: ${actual[off]} instead of ${expected[off]}`);
 }
 
-it.each(Object.keys(PLANS) as PlanName[])('hides it: %s', { timeout: 120_000 }, async (name) => {
-  const device = await swiftShaderDevice();
-  await compare(device, name);
-  expect((await outputOf(device, name)).some((value) => value !== 0)).toBe(true);
-  device.destroy();
-});
-
-const FAULTS: Readonly<Record<PlanName, { readonly from: string; readonly to: string }>> = {
-  'f16 rows': { from: 'count == TILE && seenByAll(first, position)', to: 'count == TILE' },
+const FAULTS = {
+  'f16 rows': {
+    kernel: 'attend',
+    from: 'count == TILE && seenByAll(first, position)',
+    to: 'count == TILE',
+  },
   'windows of packed rows': {
+    kernel: 'attend',
     from: 'select(weight * value, vec4<f32>(0.0), weight == 0.0)',
     to: 'weight * value',
   },
-};
+} satisfies Record<PlanName, SwitchedFault>;
 
-it.each(Object.entries(FAULTS))(
+const faults = await SwitchedFaults.open<PlanName>(FAULTS);
+afterAll(() => faults.device.destroy());
+
+it.each(Object.keys(PLANS) as PlanName[])('hides it: %s', { timeout: 120_000 }, async (name) => {
+  const hides = async (device: GPUDevice) => {
+    await compare(device, name);
+    expect((await outputOf(device, name)).some((value) => value !== 0)).toBe(true);
+  };
+  expect(await faults.outcome(null, hides)).toBe('passed');
+});
+
+it.each(Object.keys(FAULTS) as PlanName[])(
   'shows with a fault: %s',
   { timeout: 120_000 },
-  async (name, fault) => {
-    const run = (device: GPUDevice) => compare(device, name as PlanName);
-    expect(await failureOf({ kernel: 'attend', ...fault }, run)).toContain('NaN');
+  async (name) => {
+    expect(await faults.outcome(name, (device) => compare(device, name))).toContain('NaN');
   },
 );

@@ -123,12 +123,12 @@ async function passes(plan: Plan, run: (twin: Twin) => Promise<void>): Promise<v
   expect(await faults.outcome(null, (gpu) => onTwin(gpu, plan, run))).toBe('passed');
 }
 
-it('outliers without room for lines', async () => {
-  await passes(bandPlan('crowded'), main);
-});
-
-it('no outliers', async () => {
-  await passes(bandPlan('none'), main);
+it.each([
+  ['in lines', 'usual'],
+  ['without room for lines', 'crowded'],
+  ['none', 'none'],
+] as const)('outliers: %s', async (_name, edges) => {
+  await passes(bandPlan(edges), main);
 });
 
 it.each(['usual', 'crowded'] as const)('cuts and snapshots, %s', async (edges) => {

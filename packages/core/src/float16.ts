@@ -34,6 +34,16 @@ export function f32ToF16(value: number): number {
   return sign | (rest > half || (rest === half && (kept & 1) === 1) ? kept + 1 : kept);
 }
 
+const SMALLEST_EXPONENT = -14;
+const LARGEST_EXPONENT = 15;
+// `**` would take longer than all else here.
+const POWERS = Float64Array.from(
+  { length: LARGEST_EXPONENT - SMALLEST_EXPONENT + 1 },
+  (_, i) => 2 ** (i + SMALLEST_EXPONENT),
+);
+/** By exponent: sums with it have the f16 quantum as their last place. */
+const ROUNDERS = POWERS.map((power) => 1.5 * power * 2 ** (52 - 10));
+
 /** Exact value of f16 bits. */
 export function f16ToF32(bits: number): number {
   const sign = (bits & 0x8000) === 0 ? 1 : -1;
@@ -41,7 +51,7 @@ export function f16ToF32(bits: number): number {
   const mantissa = bits & 0x3ff;
   if (exponent === 0) return sign * mantissa * 2 ** -24;
   if (exponent === 31) return mantissa === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return sign * (1 + mantissa / 1024) * 2 ** (exponent - 15);
+  return sign * (1 + mantissa / 1024) * (POWERS[exponent - 1] as number);
 }
 
 let decodeTable: Float32Array | undefined;
@@ -80,9 +90,8 @@ export function roundToF16(value: number): number {
   // Infinite from here on, or NaN.
   if (!(magnitude < 65520)) return f16ToF32(f32ToF16(value));
   float[0] = magnitude;
-  const exponent = Math.max(((word[0] as number) >>> 23) - 127, -14);
-  // A sum this large has the f16 quantum as its last place.
-  const rounder = 1.5 * 2 ** (exponent - 10 + 52);
+  const exponent = Math.max(((word[0] as number) >>> 23) - 127, SMALLEST_EXPONENT);
+  const rounder = ROUNDERS[exponent - SMALLEST_EXPONENT] as number;
   const rounded = magnitude + rounder - rounder;
   return value < 0 || Object.is(value, -0) ? -rounded : rounded;
 }

@@ -1,13 +1,18 @@
 /**
  * A device whose kernels hold several faults, at most one of which is on: SwiftShader compiles a kernel once for all of them.
  */
-import type { ShaderFault } from './faulty-device.js';
+import { keepPipelines } from './kept-pipelines.js';
 import { swiftShaderDevice } from './swiftshader.js';
 
 /**
  * `from` and `to` are expressions, or statements with their semicolons; or `to` says itself what is when the fault IS_ON.
  */
-export type SwitchedFault = ShaderFault;
+export interface SwitchedFault {
+  /** Label of the kernel. Kernels of one text share a module, which has the name of the first. */
+  readonly kernel: string;
+  readonly from: string;
+  readonly to: string;
+}
 
 export class SwitchedFaults<Name extends string> {
   readonly device: GPUDevice;
@@ -95,26 +100,4 @@ function switched(from: string, to: string, isOn: string): string {
   return from.endsWith(';')
     ? `if (${isOn}) { ${to} } else { ${from} }`
     : `select((${from}), (${to}), ${isOn})`;
-}
-
-/** The next backend on the device gets the pipelines of the one before. */
-function keepPipelines(device: GPUDevice): void {
-  const modules = new Map<string, GPUShaderModule>();
-  const texts = new Map<GPUShaderModule, string>();
-  const pipelines = new Map<string, Promise<GPUComputePipeline>>();
-  const createModule = device.createShaderModule.bind(device);
-  device.createShaderModule = (descriptor) => {
-    const module = modules.get(descriptor.code) ?? createModule(descriptor);
-    modules.set(descriptor.code, module);
-    texts.set(module, descriptor.code);
-    return module;
-  };
-  const createPipeline = device.createComputePipelineAsync.bind(device);
-  device.createComputePipelineAsync = (descriptor) => {
-    const { module, entryPoint } = descriptor.compute;
-    const key = `${entryPoint}\n${texts.get(module)}`;
-    const pipeline = pipelines.get(key) ?? createPipeline(descriptor);
-    pipelines.set(key, pipeline);
-    return pipeline;
-  };
 }

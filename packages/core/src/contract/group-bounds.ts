@@ -20,16 +20,19 @@ export function errorBounds(
 ): Float64Array {
   const outliers = topElements(plan, scheme, original);
   const groups = new Map<number, GroupValues>();
-  for (const [i, value] of original.entries()) {
+  for (let i = 0; i < original.length; i++) {
     if (outliers.has(i)) continue;
+    const value = original[i] as number;
     const number = groupOf(plan, scheme, i);
-    const group = groups.get(number) ?? { low: value, high: value, squares: 0, count: 0 };
-    groups.set(number, {
-      low: Math.min(group.low, value),
-      high: Math.max(group.high, value),
-      squares: group.squares + value * value,
-      count: group.count + 1,
-    });
+    let group = groups.get(number);
+    if (group === undefined) {
+      group = { low: value, high: value, squares: 0, count: 0 };
+      groups.set(number, group);
+    }
+    group.low = Math.min(group.low, value);
+    group.high = Math.max(group.high, value);
+    group.squares += value * value;
+    group.count++;
   }
   const bounds = new Map([...groups].map(([number, group]) => [number, boundOf(scheme, group)]));
   return Float64Array.from(original, (value, i) =>
@@ -69,10 +72,10 @@ function topElements(
 const ROUNDINGS = 2 ** -20;
 
 interface GroupValues {
-  readonly low: number;
-  readonly high: number;
-  readonly squares: number;
-  readonly count: number;
+  low: number;
+  high: number;
+  squares: number;
+  count: number;
 }
 
 /** The bound of each value of a group. */
@@ -148,14 +151,27 @@ function levelBound(levels: readonly number[], { least, most }: ScaleRange): Bou
   const top = Math.min(highest * least, highest * most);
   return (value) => {
     // 0 / 0 is where it was.
-    const places = most === 0 ? [0, 0] : [value / most, value === 0 ? 0 : value / least];
-    const [from, to] = [Math.min(...places), Math.max(...places)];
+    const near = most === 0 ? 0 : value / most;
+    const far = most === 0 || value === 0 ? 0 : value / least;
+    const [from, to] = [Math.min(near, far), Math.max(near, far)];
     let widest = 0;
-    for (let i = 1; i < levels.length; i++) {
-      const [below, above] = [levels[i - 1] as number, levels[i] as number];
-      if (below <= to && above >= from) widest = Math.max(widest, above - below);
+    for (let i = Math.max(firstFrom(levels, from), 1); i < levels.length; i++) {
+      const below = levels[i - 1] as number;
+      if (below > to) break;
+      widest = Math.max(widest, (levels[i] as number) - below);
     }
     const clipped = Math.max(value - top, bottom - value, 0);
     return Math.max((widest / 2) * most, clipped) + Math.abs(value) * ROUNDINGS;
   };
+}
+
+/** Index of the first of these ascending levels that is not below a place; their number when all are. */
+function firstFrom(levels: readonly number[], place: number): number {
+  let [low, high] = [0, levels.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((levels[middle] as number) < place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -46,7 +46,8 @@ export function buildHostKernels(
   const { kernels, library, remove } = compileKernels(
     'kernels.cpp',
     { ...MOVES, ...Object.fromEntries(parameters) },
-    { flags: ['-O1'], generated: { 'kernels.inc': `${lines.join('\n')}\n` } },
+    // Most of the time goes into compiling them.
+    { flags: ['-O0'], generated: { 'kernels.inc': `${lines.join('\n')}\n` } },
   );
   return {
     kernels: kernels.map((kernel) =>

@@ -118,7 +118,9 @@ class Memory {
 
   take(bytes: number): number {
     const size = Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
-    this.#pieces.push(Uint8Array.from({ length: size }, () => this.#draw()));
+    const piece = new Uint8Array(size);
+    for (let i = 0; i < size; i++) piece[i] = this.#draw();
+    this.#pieces.push(piece);
     this.#end += size;
     return this.#end - size;
   }
