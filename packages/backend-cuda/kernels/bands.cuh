@@ -22,7 +22,12 @@ struct Bands {
   using Tile = BandTile<DIM>;
   // What is done with a page takes many times what its copy takes: none needs to be on its way meanwhile.
   using Slots = Ring<Page::SLOT_BYTES, Page::SLOT_BYTES, true>;
-  static constexpr int SHARED_BYTES = WARPS * (Slots::BYTES + Tile::BYTES + Tile::TABLE_BYTES + Slots::BARRIER_BYTES);
+  /// Tiles lie behind the barriers, at multiples of what ldmatrix turns addresses by.
+  static constexpr int TILE_ALIGNMENT = 256;
+  static constexpr int TILES = WARPS * Slots::BYTES + TILE_ALIGNMENT;
+  static constexpr int SHARED_BYTES = TILES + WARPS * (Tile::BYTES + Tile::TABLE_BYTES);
+  static_assert(WARPS * Slots::BARRIER_BYTES <= TILE_ALIGNMENT && 2 * DIM <= TILE_ALIGNMENT);
+  static_assert(TILES % TILE_ALIGNMENT == 0 && (Tile::BYTES + Tile::TABLE_BYTES) % TILE_ALIGNMENT == 0);
   static_assert(2 * Tile::BYTES <= Page::SLOT_BYTES, "16 rows of both tensors fit where a page comes to");
 };
 
@@ -71,14 +76,14 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   constexpr PageLayout K = B::K, V = B::V;
   using Page = typename B::Page;
   using Tile = typename B::Tile;
-  extern __shared__ __align__(128) uint8_t shared[];
+  extern __shared__ __align__(B::TILE_ALIGNMENT) uint8_t shared[];
   const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
   const int head = blockIdx.y;
   const Item item = job.itemTable[blockIdx.x];
   if (static_cast<int>(blockIdx.x) >= __ldg(job.items)) return;
 
   typename B::Slots ring(shared, warp, WARPS, lane);
-  uint8_t* own = shared + WARPS * (B::Slots::BYTES + B::Slots::BARRIER_BYTES) + warp * (Tile::BYTES + Tile::TABLE_BYTES);
+  uint8_t* own = shared + B::TILES + warp * (Tile::BYTES + Tile::TABLE_BYTES);
   __half* tile = reinterpret_cast<__half*>(own);
   Line* table = reinterpret_cast<Line*>(own + Tile::BYTES);
   HeldBandPages<DIM> entries = {job, job.pageTable + item.firstPage, head, item.pages, WARPS, warp};

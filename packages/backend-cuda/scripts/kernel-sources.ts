@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { bandWarpBytes } from '../src/attend/band-attention.js';
+import { bandSharedBytes } from '../src/attend/band-attention.js';
 import { rowsSharedBytes, TILE_ROWS } from '../src/attend/rows-shared-bytes.js';
 import { BARRIER_BYTES } from '../src/attend/structs.js';
 import { GENERAL_ATTEND_KERNEL, GENERAL_PACK_KERNELS } from '../src/general/structs.js';
@@ -70,7 +70,7 @@ type BuiltInstance = KernelInstance | RowsInstance | BandInstance;
 
 /** Of a block. */
 function sharedBytesOf(instance: BuiltInstance, warps: number): number {
-  if (!('key' in instance)) return warps * bandWarpBytes(instance.headDim);
+  if (!('key' in instance)) return bandSharedBytes(instance.headDim, warps);
   const { key, value, headDim } = instance;
   const pieces =
     pageLayout({ tensor: 'key', headDim, ...key }).bytes +

@@ -9,7 +9,7 @@ import type { BandInstance } from '../instances.js';
 import type { LayerMemory } from '../memory/store-memory.js';
 import { type AttentionBuffers, type AttentionGrid, AttentionJob } from './attention-job.js';
 import { type AttentionLaunch, residentBlocks } from './layer-attention.js';
-import { BAND_JOB_BYTES, BAND_TENSOR, BARRIER_BYTES, DECODE_JOB, PAGE_TOKENS } from './structs.js';
+import { BAND_JOB_BYTES, BAND_TENSOR, DECODE_JOB, PAGE_TOKENS } from './structs.js';
 import { slotsOf } from './work-list.js';
 
 const LANES = 32;
@@ -26,12 +26,15 @@ export function mostOutliers(headDim: number): number {
   return MOST_OUTLIERS * headDim;
 }
 
-/** Shared memory of a warp: a page, a tile. */
-export function bandWarpBytes(headDim: number): number {
+/** Of the barriers of all warps, so that tiles behind them lie at its multiples. */
+const BARRIERS_BYTES = 256;
+
+/** Shared memory of a block: a page of each warp, barriers, a tile of each. */
+export function bandSharedBytes(headDim: number, warps: number): number {
   const codes = headDim / 2;
   const ends = (2 * headDim) / 64;
   const page = PAGE_TOKENS * (codes + 2 * PARAMETERS + ends) + mostOutliers(headDim);
-  return page + TILE_TOKENS * (2 * headDim + LINE_BYTES) + BARRIER_BYTES;
+  return warps * (page + TILE_TOKENS * (2 * headDim + LINE_BYTES)) + BARRIERS_BYTES;
 }
 
 export interface BandAttentionOptions {
@@ -56,7 +59,7 @@ export class BandAttention implements AttentionLaunch {
     const { queryHeads, kvHeads } = plan.geometry;
     const kernel = module.kernel(instance.name, [{ bytes: BAND_JOB_BYTES }]);
     const threads = LANES * warps;
-    const sharedBytes = warps * bandWarpBytes(instance.headDim);
+    const sharedBytes = bandSharedBytes(instance.headDim, warps);
     this.#kvHeads = kvHeads;
     this.#headBlocks = Math.ceil(queryHeads / kvHeads / instance.blockHeads);
     const blocks = kvHeads * this.#headBlocks;
