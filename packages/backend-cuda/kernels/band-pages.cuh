@@ -70,9 +70,13 @@ struct OutlierParameters {
 
 /// As shl of PTX: zero where all bits are shifted out.
 __device__ __forceinline__ unsigned shiftedLeft(unsigned x, unsigned by) {
+#if defined(__CUDA_ARCH__)
   unsigned y;
   asm("shl.b32 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(by));
   return y;
+#else
+  return by < 32 ? x << by : 0;
+#endif
 }
 
 /// Which bit is number `rank` of those that are set; 31 where they are fewer.

@@ -51,8 +51,8 @@ __device__ __forceinline__ void meetRowRest(SeenRows<V> (&seen)[TILES], const Ro
                                             const RowLimits& limits, const __half* reciprocals, int head, int warp, int lane,
                                             __half* keyRows, __half* valueRows) {
   const int g = lane / 4, t = lane % 4;
-  using KeyRows = RestRows<K, 4>;
-  using ValueRows = RestRows<V, 4>;
+  using KeyRows = RestRows<K, 2>;
+  using ValueRows = RestRows<V, 2>;
   KeyRows keys;
   ValueRows values;
   keys.rows = keyRows, keys.reciprocals = reciprocals;

@@ -66,7 +66,7 @@ export function warpsOf(instance: BuiltInstance, { sharedBytes }: Target): numbe
   return warps;
 }
 
-type BuiltInstance = KernelInstance | RowsInstance | BandInstance;
+export type BuiltInstance = KernelInstance | RowsInstance | BandInstance;
 
 /** Of a block. */
 function sharedBytesOf(instance: BuiltInstance, warps: number): number {
@@ -98,9 +98,11 @@ export function kernelNames(part: Part, wanted = ALL): string[] {
 }
 
 export function sourceText(part: Part, target: Target, wanted = ALL): string {
-  if (part === 'attend') return attendText(target, wanted);
-  if (part === 'rows') return rowsText(target, wanted);
-  if (part === 'bands') return bandsText(target, wanted);
+  const chosen = <T extends BuiltInstance>(all: readonly T[]) =>
+    all.filter(({ name }) => wanted(name));
+  if (part === 'attend') return attentionKernels('decode.cuh', chosen(INSTANCES), target);
+  if (part === 'rows') return attentionKernels('rows.cuh', chosen(ROWS_INSTANCES), target);
+  if (part === 'bands') return attentionKernels('bands.cuh', chosen(BAND_INSTANCES), target);
   if (part === 'general') return '#include "general-attend.cuh"\n#include "general-pack.cuh"\n';
   return part === 'pack' ? appendText(wanted) : moveText();
 }
@@ -122,45 +124,37 @@ function moveText(): string {
   return ['#include "move.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
-function attendText(target: Target, wanted: Wanted): string {
-  const kernels = INSTANCES.filter(({ name }) => wanted(name)).map((instance) =>
-    kernelText(instance, 'decode', instance.blockHeads / TILE_HEADS, target),
-  );
-  return ['#include "decode.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+/** An attention kernel without its parameter. */
+export function attentionText(instance: BuiltInstance, warps: number): string {
+  if (!('key' in instance)) return `attendBands<${instance.headDim}, ${warps}>`;
+  const { key, value, headDim } = instance;
+  const [body, tiles] =
+    'rows' in instance
+      ? ['attendRows', instance.rows / TILE_ROWS]
+      : ['decode', instance.blockHeads / TILE_HEADS];
+  return `${body}<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${tiles}, ${warps}>`;
 }
 
-function rowsText(target: Target, wanted: Wanted): string {
-  const kernels = ROWS_INSTANCES.filter(({ name }) => wanted(name)).map((instance) =>
-    kernelText(instance, 'attendRows', instance.rows / TILE_ROWS, target),
-  );
-  return ['#include "rows.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+/** The struct of its parameter. */
+export function attentionJob(instance: BuiltInstance): string {
+  return 'key' in instance ? 'DecodeJob' : 'BandJob';
 }
 
-function kernelText(
-  instance: KernelInstance | RowsInstance,
-  body: string,
-  tiles: number,
+function attentionKernels(
+  header: string,
+  instances: readonly BuiltInstance[],
   target: Target,
 ): string {
-  const { name, key, value, headDim } = instance;
-  const warps = warpsOf(instance, target);
-  return [
-    `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
-    `${name}(const __grid_constant__ DecodeJob job) {`,
-    `  ${body}<${layoutText('KEY', key, headDim)}, ${layoutText('VALUE', value, headDim)}, ${tiles}, ${warps}>(job);`,
-    '}',
-  ].join('\n');
-}
-
-function bandsText(target: Target, wanted: Wanted): string {
-  const kernels = BAND_INSTANCES.filter(({ name }) => wanted(name)).map((instance) => {
+  const kernels = instances.map((instance) => {
     const warps = warpsOf(instance, target);
     return [
       `extern "C" __global__ void __launch_bounds__(LANES * ${warps}, 1)`,
-      `${instance.name}(const __grid_constant__ BandJob job) { attendBands<${instance.headDim}, ${warps}>(job); }`,
+      `${instance.name}(const __grid_constant__ ${attentionJob(instance)} job) {`,
+      `  ${attentionText(instance, warps)}(job);`,
+      '}',
     ].join('\n');
   });
-  return ['#include "bands.cuh"', 'using namespace lowbit;', ...kernels, ''].join('\n');
+  return [`#include "${header}"`, 'using namespace lowbit;', ...kernels, ''].join('\n');
 }
 
 function appendText(wanted: Wanted): string {

@@ -8,6 +8,7 @@ import { type CudaBackend, type CudaBackendOptions, cudaBackend } from '../../sr
 import type { ImageManifest } from '../../src/images.js';
 import { BAND_INSTANCES, INSTANCES, ROWS_INSTANCES } from '../../src/instances.js';
 import { type FakeLaunch, fakeAttention, fakeBandAttention } from './attend/fake-attention.js';
+import type { FakeDevice } from './fake/devices.js';
 import { FakeCuda } from './fake/fake-driver.js';
 import { FAKE_FATBIN } from './fake/images.js';
 import type { FakeKernel } from './fake/kernels.js';
@@ -54,10 +55,11 @@ export interface FakeBackend {
   readonly nvrtc: HostNvrtc;
 }
 
-/** `host`: packing, moving and general kernels. `optionsFor`: further options, when the fake is there. */
+/** `host`: packing, moving and general kernels, and attention that is not to be the stand-in. `optionsFor`: further options, when the fake is there. */
 export function fakeBackend(
   host: readonly FakeKernel[],
   optionsFor: (fake: FakeCuda) => CudaBackendOptions = () => ({}),
+  device: FakeDevice = {},
 ): FakeBackend {
   const launches = new Map<string, FakeLaunch[]>();
   const ownOf = (name: string) => {
@@ -71,9 +73,10 @@ export function fakeBackend(
     ),
     ...BAND_INSTANCES.map((instance) => fakeBandAttention(instance, ownOf(instance.name))),
   ];
+  const given = new Set(host.map(({ name }) => name));
   const fake = new FakeCuda({
-    devices: [{ memoryBytes: 2 ** 34 }],
-    kernels: [...host, ...attention],
+    devices: [{ memoryBytes: 2 ** 34, ...device }],
+    kernels: [...host, ...attention.filter(({ name }) => !given.has(name))],
     addressOf: (buffer) => BigInt(koffi.address(buffer)),
   });
   const kernels = { images: () => [IMAGE], bytes: () => FAKE_FATBIN };
