@@ -33,7 +33,12 @@ import {
   type KernelInstance,
   type TensorInstance,
 } from '../src/instances.js';
-import { ADVERSARIAL_INPUTS, type AdversarialInput } from './adversarial-inputs.js';
+import {
+  ADVERSARIAL_INPUTS,
+  type AdversarialInput,
+  attendAdversarial,
+  tolerancesOf,
+} from './adversarial-inputs.js';
 
 const STEPS = 1000;
 
@@ -108,22 +113,10 @@ async function checkPlan(name: string, plan: Plan): Promise<string> {
 }
 
 async function checkInput(input: AdversarialInput, plan: Plan): Promise<void> {
-  const { output, logSumExp } = INTEGER_ATTENTION;
-  const tolerances = {
-    output,
-    logSumExp: { ...logSumExp, value: input.logSumExp ?? logSumExp.value },
-  };
+  const tolerances = tolerancesOf(input);
   const twin = await createTwin(plan, backend, { tokens: 1024, tolerances });
   try {
-    const { kvHeads, keyHeadDim, valueHeadDim } = plan.layers[0]!.geometry;
-    const pair = twin.createPair();
-    const tokens = 700;
-    await twin.append(
-      pair,
-      input.key(tokens, kvHeads, keyHeadDim),
-      input.value(tokens, kvHeads, valueHeadDim),
-    );
-    await twin.attend([pair], [3]);
+    await attendAdversarial(twin, input);
   } finally {
     twin.dispose();
   }

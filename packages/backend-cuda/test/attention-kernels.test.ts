@@ -1,7 +1,13 @@
 // The text of attention kernels, run lane by lane on the host, through the public API against the reference; and what it finds.
 import type { LayerPlan, Plan } from '@lowbit-kv/core';
-import { createTwin, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
+import { createTwin, INTEGER_ATTENTION, type Twin } from '@lowbit-kv/core/contract';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  ADVERSARIAL_INPUTS,
+  attendAdversarial,
+  tolerancesOf,
+} from '../scripts/adversarial-inputs.js';
+import { hasBands } from '../src/choose-instance.js';
 import { ATTENTION_PLANS, attendWith, instancesOf } from './support/attend/attention-plans.js';
 import { fakeBackend } from './support/fake-backend.js';
 import {
@@ -24,6 +30,14 @@ type Weather = (typeof WEATHERS)[number];
 const CASES = ATTENTION_PLANS.flatMap(([name, plan]) =>
   WEATHERS.map((weather) => [name, weather, plan] as const),
 );
+
+const INPUTS = ['4 bits, groups of 128', 'outlier bands, head dim 64'].flatMap((name) => {
+  const plan = ATTENTION_PLANS.find(([own]) => own === name)?.[1] as Plan;
+  const isBanded = hasBands((plan.layers[0] as LayerPlan).key);
+  return ADVERSARIAL_INPUTS.filter(({ isWithinBands }) => isWithinBands || !isBanded).map(
+    (input) => [name, input.name, plan, input] as const,
+  );
+});
 
 /** In kernels that a plan takes. */
 const MISTAKES: readonly (readonly [what: string, plan: string, mistake: Mistake])[] = [
@@ -100,14 +114,20 @@ describe.skipIf(compiler === undefined)('attention kernels, lane by lane', () =>
     for (const built of [attention, host, general]) built.remove();
   });
 
-  async function run(plan: Plan, built: AttentionKernels, weather: Weather): Promise<void> {
+  async function run(
+    plan: Plan,
+    built: AttentionKernels,
+    weather: Weather,
+    body: (twin: Twin) => Promise<void> = attendWith,
+    tolerances = INTEGER_ATTENTION,
+  ): Promise<void> {
     const { multiprocessors } = weather;
     built.setWeather(weather);
     const kernels = [...host.kernels, ...general.kernels, ...built.kernels];
     const { backend, fake } = fakeBackend(kernels, undefined, { multiprocessors });
-    const twin = await createTwin(plan, backend, { tokens: 2048, tolerances: INTEGER_ATTENTION });
+    const twin = await createTwin(plan, backend, { tokens: 2048, tolerances });
     try {
-      await attendWith(twin);
+      await body(twin);
     } finally {
       twin.dispose();
       backend.dispose();
@@ -117,6 +137,12 @@ describe.skipIf(compiler === undefined)('attention kernels, lane by lane', () =>
 
   it.each(CASES)('%s, %o', { timeout: 120_000 }, async (_, weather, plan) => {
     await run(plan, attention, weather);
+  });
+
+  it.each(INPUTS)('%s: %s', { timeout: 120_000 }, async (_name, _what, plan, input) => {
+    const tolerances = tolerancesOf(input);
+    const body = (twin: Twin) => attendAdversarial(twin, input);
+    await run(plan, attention, WEATHERS[0] as Weather, body, tolerances);
   });
 
   it.each(MISTAKES)('%s: found', { timeout: 120_000 }, async (_, name, mistake) => {

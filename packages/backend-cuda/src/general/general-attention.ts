@@ -2,17 +2,9 @@
  * Attention of one layer over any plan, in canonical pages: what no kernel instance was built for.
  */
 import type { LayerPlan } from '@lowbit-kv/core';
-import {
-  type AttentionBuffers,
-  type AttentionGrid,
-  AttentionJob,
-} from '../attend/attention-job.js';
-import { type AttentionLaunch, residentBlocks } from '../attend/layer-attention.js';
+import { type AttentionLaunch, PreparedAttention } from '../attend/prepared-attention.js';
 import { DECODE_JOB } from '../attend/structs.js';
-import { slotsOf } from '../attend/work-list.js';
-import type { Launch } from '../driver/launch.js';
 import type { Module } from '../driver/module.js';
-import type { Stream } from '../driver/stream.js';
 import type { LayerMemory } from '../memory/store-memory.js';
 import { ATTEND_THREADS, attentionNumbers } from './attention-numbers.js';
 import type { DeviceTensor } from './device-tensor.js';
@@ -29,37 +21,18 @@ export interface GeneralAttentionOptions {
   readonly value: DeviceTensor;
 }
 
-export class GeneralAttention implements AttentionLaunch {
-  readonly slots: number;
-  readonly #kvHeads: number;
-  readonly #headBlocks: number;
-  readonly #launch: Launch;
-  readonly #job: AttentionJob;
-
-  /** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
-  constructor({ module, plan, memory, key, value }: GeneralAttentionOptions) {
-    const numbers = attentionNumbers(plan);
-    const { headBlocks, sharedBytes } = numbers;
-    const { kvHeads } = plan.geometry;
-    const parameters = [{ bytes: DECODE_JOB.bytes }, { bytes: GENERAL_ATTENTION.bytes }];
-    const kernel = module.kernel(GENERAL_ATTEND_KERNEL, parameters);
-    this.#kvHeads = kvHeads;
-    this.#headBlocks = headBlocks;
-    this.#launch = kernel.prepare({
-      grid: [1, kvHeads, headBlocks],
-      block: [ATTEND_THREADS],
-      sharedBytes,
-    });
-    this.#job = new AttentionJob(this.#launch.parameters.view(0), plan, memory);
-    numbers.write(this.#launch.parameters.view(1), key, value);
-    const resident = residentBlocks(kernel, ATTEND_THREADS, sharedBytes);
-    this.slots = slotsOf(resident, kvHeads * headBlocks);
-  }
-
-  run(stream: Stream, buffers: AttentionBuffers, grid: AttentionGrid = 'items'): void {
-    const items = this.#job.fill(buffers, grid);
-    if (items === 0) return;
-    this.#launch.setGrid(items, this.#kvHeads, this.#headBlocks);
-    this.#launch.run(stream);
-  }
+/** Throws KERNEL_IMAGE_INVALID when the image lacks the kernel, PLAN_REFUSED when the card has too little shared memory. */
+export function generalAttention(options: GeneralAttentionOptions): AttentionLaunch {
+  const { module, plan, memory, key, value } = options;
+  const numbers = attentionNumbers(plan);
+  const { headBlocks, sharedBytes } = numbers;
+  const prepared = new PreparedAttention({
+    ...{ module, plan, memory, headBlocks, sharedBytes },
+    name: GENERAL_ATTEND_KERNEL,
+    threads: ATTEND_THREADS,
+    countsHeadBlocks: false,
+    parameters: [{ bytes: DECODE_JOB.bytes }, { bytes: GENERAL_ATTENTION.bytes }],
+  });
+  numbers.write(prepared.parameter(1), key, value);
+  return prepared;
 }

@@ -10,7 +10,7 @@ import {
 } from '@lowbit-kv/core';
 import type { AttentionBuffers } from '../attend/attention-job.js';
 import { AttentionScratch } from '../attend/attention-scratch.js';
-import type { AttentionLaunch } from '../attend/layer-attention.js';
+import type { AttentionLaunch } from '../attend/prepared-attention.js';
 import { StepTables } from '../attend/step-tables.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { chooseBlocks, itemCapacity } from '../attend/work-list.js';

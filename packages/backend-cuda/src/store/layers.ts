@@ -9,19 +9,16 @@ import {
   type StoreOptions,
   type TensorPlan,
 } from '@lowbit-kv/core';
-import { BandAttention } from '../attend/band-attention.js';
-import {
-  type AttentionLaunch,
-  type BuiltKernel,
-  LayerAttention,
-} from '../attend/layer-attention.js';
+import { bandAttention } from '../attend/band-attention.js';
+import { LayerAttention } from '../attend/layer-attention.js';
+import type { AttentionLaunch, BuiltKernel } from '../attend/prepared-attention.js';
 import { PAGE_TOKENS } from '../attend/structs.js';
 import { chooseAppendInstance, chooseRowsInstances } from '../choose-instance.js';
 import type { CudaCodec } from '../codecs/codec-source.js';
 import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAppend } from '../general/general-append.js';
-import { GeneralAttention } from '../general/general-attention.js';
+import { generalAttention } from '../general/general-attention.js';
 import { GeneralPages } from '../general/general-pages.js';
 import type { Part } from '../images.js';
 import type { AppendInstance, BandInstance, KernelInstance } from '../instances.js';
@@ -163,8 +160,8 @@ function canonicalLayer(
     append: new GeneralAppend({ moves: runtime.moves, memory, pages }),
     attention:
       instance === undefined
-        ? new GeneralAttention({ module, plan, memory, ...tensors })
-        : new BandAttention({
+        ? generalAttention({ module, plan, memory, ...tensors })
+        : bandAttention({
             ...builtKernel(runtime, 'bands', instance),
             plan,
             memory,

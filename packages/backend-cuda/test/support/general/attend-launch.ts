@@ -8,7 +8,7 @@ import { ITEM } from '../../../src/attend/structs.js';
 import { DeviceMemory } from '../../../src/driver/device-memory.js';
 import { UploadRing } from '../../../src/driver/upload-ring.js';
 import { DeviceTensor } from '../../../src/general/device-tensor.js';
-import { GeneralAttention } from '../../../src/general/general-attention.js';
+import { generalAttention } from '../../../src/general/general-attention.js';
 import { TensorMemory } from '../../../src/memory/tensor-memory.js';
 import type { CompiledKernels } from '../host/compile-kernels.js';
 import { type Opened, withFake } from '../open-fake.js';
@@ -53,7 +53,7 @@ function run({ context, stream, module }: Opened, attended: AttendCase): Launche
     return memory;
   };
   const memory = { key: memoryOf('key'), value: memoryOf('value') };
-  const attention = new GeneralAttention({
+  const attention = generalAttention({
     module,
     plan,
     memory,
