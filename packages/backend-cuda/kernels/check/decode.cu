@@ -126,7 +126,7 @@ struct Runner {
       const int grid = static_cast<int>(items.size()) + SPARE_ITEMS;
       job.items = upload(std::vector<int>{static_cast<int>(items.size())});
       items.resize(grid);
-      job.itemTable = upload(items), job.partials = allocate<float>(size_t(grid) * KV_HEADS * group * D::PARTIAL);
+      job.itemTable = upload(items), job.partials = allocate<float>(size_t(grid) * KV_HEADS * group * (V.headDim + 2));
       job.softCap = variant.softCap * LOG2E;
       CHECK(cudaMemset(job.output, 0xff, size_t(rows) * V.headDim * 4));
       CHECK(cudaMemset(job.logSumExp, 0xff, rows * 4));
@@ -168,7 +168,6 @@ struct Runner {
 
   /// With the newest 128 values of each sequence in windows, as those of groups along channels are, but for `isWhole`.
   static void time(const char* name, int group, int kvHeads, int batch, int tokens, int splits, int copies, bool isWhole = true, bool overlaps = true) {
-    constexpr int DISTINCT = 32, BURSTS = 25;
     const size_t pages = size_t(tokens) / PAGE_TOKENS * batch, all = pages * copies;
     DecodeJob job{};
     uint8_t *keys = randomPages<K>(all, kvHeads), *values = randomPages<V>(all, kvHeads);
@@ -206,52 +205,25 @@ struct Runner {
     job.pageTable = upload(table), job.queries = upload(queries), job.queryType = QueryType::F16, job.items = upload(std::vector<int>{count});
     job.restTable = upload(rests), job.valueWindows = upload(windows);
     job.kvHeads = kvHeads, job.queryHeads = group, job.windowTokens = WINDOW_TOKENS, job.scale = LOG2E / std::sqrt(float(K.headDim));
-    job.partials = allocate<float>(size_t(count) * kvHeads * group * D::PARTIAL), job.output = allocate<float>(size_t(batch) * kvHeads * group * V.headDim);
+    job.partials = allocate<float>(size_t(count) * kvHeads * group * (V.headDim + 2)), job.output = allocate<float>(size_t(batch) * kvHeads * group * V.headDim);
     job.arrivals = allocate<unsigned>(batch * kvHeads * group);
 
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    cudaEvent_t begin, end;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaEventCreate(&begin));
-    CHECK(cudaEventCreate(&end));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int c = 0; c < copies; c++) {
-      job.itemTable = itemTable + size_t(c) * count;
+    const auto [burst, sustained] = timesOf(copies, [&](int copy, cudaStream_t stream) {
+      job.itemTable = itemTable + size_t(copy) * count;
       launch(job, count, stream, overlaps);
-    }
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&executable, graph, 0));
-    const auto once = [&] {
-      float milliseconds;
-      CHECK(cudaEventRecord(begin, stream));
-      CHECK(cudaGraphLaunch(executable, stream));
-      CHECK(cudaEventRecord(end, stream));
-      CHECK(cudaEventSynchronize(end));
-      CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-      return 1000.0f * milliseconds / copies;
-    };
-    const auto median = [](std::vector<float> times) {
-      std::sort(times.begin(), times.end());
-      return times[times.size() / 2];
-    };
-    std::vector<float> bursts, sustained;
-    for (int i = 0; i < BURSTS; i++) bursts.push_back(once());
-    for (float spent = 0; spent < 0.5e6f; spent += sustained.back() * copies) sustained.push_back(once());
-    sustained.erase(sustained.begin(), sustained.begin() + sustained.size() * 2 / 3);
+    });
     const double bytes = double(pages) * kvHeads * (K.bytes() + V.bytes());
     // Launches that overlap leave what one alone does.
     const size_t outputs = size_t(batch) * kvHeads * group * V.headDim;
     const auto left = download(job.output, outputs);
     CHECK(cudaMemset(job.output, 0xff, 4 * outputs));
-    launch(job, count, stream, false);
-    CHECK(cudaStreamSynchronize(stream));
+    launch(job, count, nullptr, false);
+    CHECK(cudaDeviceSynchronize());
     const auto alone = download(job.output, outputs);
     const bool isSame = std::memcmp(left.data(), alone.data(), 4 * outputs) == 0;
     std::printf("%-22s %2d x %2d heads, batch %d, %3dK tokens%s%s: %6.1f us, sustained %6.1f, floor at 4.48 TB/s %6.1f, %4.0f GB/s%s\n", name, kvHeads,
-                group, batch, tokens / 1024, isWhole ? "" : ", windows", overlaps ? "" : ", one after another", median(bursts),
-                median(sustained), bytes / 4.48e6, bytes / median(bursts) / 1000, isSame ? "" : "  DIFFERS");
+                group, batch, tokens / 1024, isWhole ? "" : ", windows", overlaps ? "" : ", one after another", burst, sustained,
+                bytes / 4.48e6, bytes / burst / 1000, isSame ? "" : "  DIFFERS");
     for (void* memory : {(void*)keys, (void*)values}) CHECK(cudaFree(memory));
   }
 
