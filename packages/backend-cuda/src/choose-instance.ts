@@ -47,7 +47,7 @@ export function chooseInstance(layer: LayerPlan): InstanceChoice {
     const unpacked = refusedPacking(layer);
     return unpacked.length === 0 ? { instance } : { instance: undefined, reasons: unpacked };
   }
-  const reason = `keys of ${text(key)} with values of ${text(value)} have no kernel yet`;
+  const reason = `keys of ${text(key)} with values of ${text(value)} have no kernel of their own`;
   return { instance: undefined, reasons: [reason] };
 }
 
@@ -183,30 +183,32 @@ function packs(packing: Packing, quantizer: Quantizer): boolean {
 function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
   const { scheme, layout, headDim } = plan;
   const instances = INSTANCES.map((instance) => instance[tensor]);
-  if (scheme.bits === 16 || layout === null) return [`${tensor}: f16 has no kernel yet`];
+  if (scheme.bits === 16 || layout === null) return [`${tensor}: f16 has no kernel of its own`];
   const { groups } = scheme;
   const reasons = [
     ...refusedCodes(scheme, tensor),
     ...missing(
-      (bits) => `${bits} bits have no kernel yet`,
+      (bits) => `${bits} bits have no kernel of their own`,
       scheme.bits,
       instances.map(({ bits }) => bits),
     ),
     ...missing(
-      (dim) => `head dim ${dim} has no kernel yet`,
+      (dim) => `head dim ${dim} has no kernel of its own`,
       headDim,
       INSTANCES.map((instance) => instance.headDim),
     ),
   ];
   if (groups.along === 'vector' && groups.scope !== 'head')
-    reasons.push('groups of all heads have no kernel yet');
+    reasons.push('groups of all heads have no kernel of their own');
   if (groups.along !== 'vector') {
     const sizes = instances.map(({ groupSize }) => groupSize);
-    reasons.push(...missing((size) => `groups of ${size} have no kernel yet`, groups.size, sizes));
+    reasons.push(
+      ...missing((size) => `groups of ${size} have no kernel of their own`, groups.size, sizes),
+    );
   }
   if (layout.blockTokens % PAGE_TOKENS !== 0) {
     const advice = `plan with a multiple of ${PAGE_TOKENS} as blockTokens`;
-    reasons.push(`blocks of ${layout.blockTokens} tokens have no kernel yet (${advice})`);
+    reasons.push(`blocks of ${layout.blockTokens} tokens have no kernel of their own (${advice})`);
   }
   return reasons.map((reason) => `${tensor}: ${reason}`);
 }
@@ -215,22 +217,23 @@ function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
 function refusedCodes(scheme: QuantizedTensorScheme, tensor: 'key' | 'value'): string[] {
   const { quantizer, parameters, outliers, transforms = [], stage } = scheme;
   const reasons: string[] = [];
-  if (quantizer.mode === 'codec') reasons.push('codecs have no kernel yet');
+  if (quantizer.mode === 'codec') reasons.push('codecs have no kernel of their own');
   else {
-    if (typeof quantizer.codes === 'object') reasons.push('tables of levels have no kernel yet');
+    if (typeof quantizer.codes === 'object')
+      reasons.push('tables of levels have no kernel of their own');
   }
   for (const [name, type] of Object.entries(parameters)) {
-    if (type !== 'f16') reasons.push(`a ${name} in ${type} has no kernel yet (f16 has)`);
+    if (type !== 'f16') reasons.push(`a ${name} in ${type} has no kernel of its own (f16 has)`);
   }
-  if (outliers !== undefined) reasons.push('outliers have no kernel yet');
+  if (outliers !== undefined) reasons.push('outliers have no kernel of their own');
   if (transforms.length > 0 && !isChannelScale(transforms, tensor)) {
     const kinds = transforms.map(({ kind }) => kind).join(', ');
     reasons.push(
-      `these transforms have no kernel yet (${kinds}); the channel scale of a sequence has, on keys`,
+      `these transforms have no kernel of their own (${kinds}); the channel scale of a sequence has, on keys`,
     );
   }
   if (stage === 'pre-rope')
-    reasons.push('keys held before the rotary embedding have no kernel yet');
+    reasons.push('keys held before the rotary embedding have no kernel of their own');
   return reasons;
 }
 

@@ -226,81 +226,81 @@ describe('refusals say what has no kernel', () => {
   const wide = { keyHeadDim: 160, valueHeadDim: 160 };
   const rotary = { rotary: { pairs: 'halves' as const } };
   it.each([
-    ['f16 keys', planOf({ bits: 16 }, value), ['key: f16 has no kernel yet']],
+    ['f16 keys', planOf({ bits: 16 }, value), ['key: f16 has no kernel of its own']],
     [
       '1 bit',
       planOf(key, asymmetric(1, 'channels', 32)),
-      ['value: 1 bits have no kernel yet (there is 2, 4, 3, 8)'],
+      ['value: 1 bits have no kernel of their own (there is 2, 4, 3, 8)'],
     ],
     [
       '3 bits along channels',
       planOf(key, asymmetric(3, 'channels', 32)),
       [
-        'keys of 4 bits in groups of 32 tokens with values of 3 bits in groups of 32 channels have no kernel yet',
+        'keys of 4 bits in groups of 32 tokens with values of 3 bits in groups of 32 channels have no kernel of their own',
       ],
     ],
     [
       'the other axes',
       planOf(asymmetric(4, 'channels', 32), asymmetric(4, 'tokens', 32)),
       [
-        'keys of 4 bits in groups of 32 channels with values of 4 bits in groups of 32 tokens have no kernel yet',
+        'keys of 4 bits in groups of 32 channels with values of 4 bits in groups of 32 tokens have no kernel of their own',
       ],
     ],
     [
       'small groups',
       planOf(key, asymmetric(4, 'channels', 16)),
-      ['value: groups of 16 have no kernel yet (there is 32, 64, 128)'],
+      ['value: groups of 16 have no kernel of their own (there is 32, 64, 128)'],
     ],
     [
       'symmetric codes',
       planOf(symmetric(4, 'signmag', 'tokens', 32), value),
       [
-        'keys of 4 bits in groups of 32 tokens without zeros with values of 4 bits in groups of 32 channels have no kernel yet',
+        'keys of 4 bits in groups of 32 tokens without zeros with values of 4 bits in groups of 32 channels have no kernel of their own',
       ],
     ],
     [
       'hybrid codes',
       planOf(key, hybrid(4, 'signmag', 4, 'symmetric', 'channels', 32)),
       [
-        'keys of 4 bits in groups of 32 tokens with values of 4 bits in hybrid groups of 32 channels have no kernel yet',
+        'keys of 4 bits in groups of 32 tokens with values of 4 bits in hybrid groups of 32 channels have no kernel of their own',
       ],
     ],
     [
       'other parameters',
       planOf({ ...key, parameters: { scale: 'f32', zero: 'f16' } }, value),
-      ['key: a scale in f32 has no kernel yet (f16 has)'],
+      ['key: a scale in f32 has no kernel of its own (f16 has)'],
     ],
     [
       'tables of levels',
       planOf(offsetLevelTable(2, [0, 1, 2, 5], 'tokens', 32), value),
-      ['key: tables of levels have no kernel yet'],
+      ['key: tables of levels have no kernel of their own'],
     ],
-    ['outliers', planOf(key, withTop(value, 2)), ['value: outliers have no kernel yet']],
+    ['outliers', planOf(key, withTop(value, 2)), ['value: outliers have no kernel of their own']],
     [
       'transforms',
       planOf({ ...key, transforms: [{ kind: 'hadamard' }] } as TensorScheme, value),
       [
-        'key: these transforms have no kernel yet (hadamard); the channel scale of a sequence has, on keys',
+        'key: these transforms have no kernel of their own (hadamard); the channel scale of a sequence has, on keys',
       ],
     ],
     [
       'keys before the rotary embedding',
       planOf({ ...key, stage: 'pre-rope' }, value, rotary),
-      ['key: keys held before the rotary embedding have no kernel yet'],
+      ['key: keys held before the rotary embedding have no kernel of their own'],
     ],
     [
       'short blocks',
       planOf(key, value, {}, 64),
       [
-        'key: blocks of 64 tokens have no kernel yet (plan with a multiple of 128 as blockTokens)',
-        'value: blocks of 64 tokens have no kernel yet (plan with a multiple of 128 as blockTokens)',
+        'key: blocks of 64 tokens have no kernel of their own (plan with a multiple of 128 as blockTokens)',
+        'value: blocks of 64 tokens have no kernel of their own (plan with a multiple of 128 as blockTokens)',
       ],
     ],
     [
       'blocks that are not whole pages',
       planOf(key, asymmetric(4, 'channels', 32, { recent: 0, flush: 192 })),
       [
-        'value: blocks of 192 tokens have no kernel yet (plan with a multiple of 128 as blockTokens)',
+        'value: blocks of 192 tokens have no kernel of their own (plan with a multiple of 128 as blockTokens)',
       ],
     ],
     [
@@ -317,15 +317,15 @@ describe('refusals say what has no kernel', () => {
       'another head dim',
       planOf(key, value, wide),
       [
-        'key: head dim 160 has no kernel yet (there is 128, 64, 96, 256)',
-        'value: head dim 160 has no kernel yet (there is 128, 64, 96, 256)',
+        'key: head dim 160 has no kernel of its own (there is 128, 64, 96, 256)',
+        'value: head dim 160 has no kernel of its own (there is 128, 64, 96, 256)',
       ],
     ],
     [
       'bits that no kernel mixes',
       planOf(key, asymmetric(2, 'channels', 64)),
       [
-        'keys of 4 bits in groups of 32 tokens with values of 2 bits in groups of 64 channels have no kernel yet',
+        'keys of 4 bits in groups of 32 tokens with values of 2 bits in groups of 64 channels have no kernel of their own',
       ],
     ],
   ])('%s', (_, plan, reasons) => {
@@ -336,7 +336,7 @@ describe('refusals say what has no kernel', () => {
     const plan = planOf({ bits: 16 }, value, { layers: 3 });
     expect(supportOf(plan)).toEqual({
       kind: 'refused',
-      reasons: ['key: f16 has no kernel yet'],
+      reasons: ['key: f16 has no kernel of its own'],
     });
   });
 });
