@@ -10,7 +10,8 @@ const PROJECTS = {
   'backend-cuda': ['packages/backend-cuda'],
   'backend-onnx': ['packages/backend-onnx'],
   'backend-webgpu': ['packages/backend-webgpu'],
-  others: ['packages/!(backend-*)', 'examples/*', 'tools/*'],
+  'model-onnx': ['packages/model-onnx'],
+  others: ['packages/!(backend-*|model-onnx)', 'examples/*', 'tools/*'],
 };
 
 // CI counts from vitest's own report: a JSON file besides the usual output.

@@ -1,0 +1,69 @@
+/**
+ * What a recogniser of an attention form says about one layer of a graph: where queries, keys and values lie, where the
+ * output goes, and which numbers attention has. Names are names of values of the graph.
+ */
+
+/** Projected heads as the graph holds them, element type that of the model. */
+export interface HeadsValue {
+  readonly name: string;
+  /**
+   * `rows`: `[batch, tokens, heads * headDim]`. `headsFirst`: `[batch, heads, tokens, headDim]`. `tokensFirst`:
+   * `[batch, tokens, heads, headDim]`. `parts`: `[batch, tokens, heads, parts, headDim]`, of which `part` is meant.
+   */
+  readonly layout: 'rows' | 'headsFirst' | 'tokensFirst' | 'parts';
+  /** Of `rows`: the channels meant, where the value holds more (packed QKV). */
+  readonly channels?: { readonly first: number; readonly count: number };
+  /** Of `parts`. */
+  readonly part?: number;
+  /** A vector added to every token, `[heads * headDim]` of these channels of an initializer. */
+  readonly bias?: { readonly name: string; readonly first: number; readonly count: number };
+}
+
+/** A rotary embedding that the attention node did, and that is ours after the cut: tables of initializers. */
+export interface RotarySite {
+  /** `[positions, pairs]`. */
+  readonly cosine: string;
+  readonly sine: string;
+  readonly pairs: 'halves' | 'adjacent';
+}
+
+export interface AttentionSite {
+  /** Operator or pattern, for people: `GroupQueryAttention`, `Concat + MatMul + Softmax + MatMul`. */
+  readonly form: string;
+  /** Name of its node (or of the most telling one), for messages. */
+  readonly node: string;
+  /** Queries and keys come before the rotary embedding where `rotary` is there. */
+  readonly query: HeadsValue;
+  readonly key: HeadsValue;
+  readonly value: HeadsValue;
+  /** The value that attention gave; every consumer of it reads ours instead. `[.., queryHeads, valueHeadDim]`. */
+  readonly output: { readonly name: string; readonly layout: 'rows' | 'headsFirst' };
+  readonly elementType: 'float32' | 'float16';
+  readonly geometry: SiteGeometry;
+  readonly rotary: RotarySite | null;
+  /**
+   * A value added to the logits, `[batch or 1, heads or 1, tokens, past + tokens]`, or a boolean one of what may be seen
+   * (`kind`): it must prove to be a causal mask, with or without a sliding window.
+   */
+  readonly mask: { readonly name: string; readonly kind: 'added' | 'boolean' } | null;
+  /** Graph inputs that held the past, and outputs that gave it back, where there are any. */
+  readonly past: { readonly inputs: readonly string[]; readonly outputs: readonly string[] };
+}
+
+export interface SiteGeometry {
+  readonly queryHeads: number;
+  readonly kvHeads: number;
+  readonly keyHeadDim: number;
+  readonly valueHeadDim: number;
+  readonly scale: number;
+  readonly softCap: number | null;
+  /** Newest positions that a query sees, its own included; null: all. */
+  readonly window: number | null;
+}
+
+/** A node that looks like attention and cannot be taken over, with the reason in words. */
+export interface UnsupportedSite {
+  readonly node: string;
+  readonly operator: string;
+  readonly reason: string;
+}
