@@ -62,7 +62,7 @@ export function recogniseGroupQuery(
     elementType,
     geometry,
     rotary: inside ?? before?.rotary ?? null,
-    mask: null,
+    masks: [],
     past: {
       inputs: node.input.slice(INPUT.pastKey, INPUT.pastValue + 1).filter((name) => name !== ''),
       outputs: node.output.slice(1, 3).filter((name) => name !== ''),

@@ -27,6 +27,15 @@ export interface RotarySite {
   readonly pairs: 'halves' | 'adjacent';
 }
 
+/**
+ * Broadcast to `[batch, heads, tokens, past + tokens]`. `added`: to the logits. `boolean`: true is seen. `hidden`: true is
+ * not seen.
+ */
+export interface MaskValue {
+  readonly name: string;
+  readonly kind: 'added' | 'boolean' | 'hidden';
+}
+
 export interface AttentionSite {
   /** Operator or pattern, for people: `GroupQueryAttention`, `Concat + MatMul + Softmax + MatMul`. */
   readonly form: string;
@@ -42,10 +51,10 @@ export interface AttentionSite {
   readonly geometry: SiteGeometry;
   readonly rotary: RotarySite | null;
   /**
-   * A value added to the logits, `[batch or 1, heads or 1, tokens, past + tokens]`, or a boolean one of what may be seen
-   * (`kind`): it must prove to be a causal mask, with or without a sliding window.
+   * None: the form itself is causal. Else together they must prove to be a causal mask, with or without a sliding window
+   * (older exports have one of causality and one of padding).
    */
-  readonly mask: { readonly name: string; readonly kind: 'added' | 'boolean' } | null;
+  readonly masks: readonly MaskValue[];
   /** Graph inputs that held the past, and outputs that gave it back, where there are any. */
   readonly past: { readonly inputs: readonly string[]; readonly outputs: readonly string[] };
 }
