@@ -28,11 +28,11 @@ export async function readModel(files: ModelFiles): Promise<LoadedModel> {
   return { model, fingerprint: hash.digest('hex') };
 }
 
-/** Checks a model and its external data without reading the data. Throws MODEL_INVALID. */
-export async function checkModel(files: ModelFiles): Promise<ModelProto> {
-  const { model, graph } = parseModel(files, await modelBytes(files));
+/** Checks a model without reading its external data; gives the names of the files. Throws MODEL_INVALID. */
+export async function checkModel(files: ModelFiles): Promise<string[]> {
+  const { graph } = parseModel(files, await modelBytes(files));
   await checkExternalData(graph, files.external);
-  return model;
+  return externalLocations(graph);
 }
 
 async function modelBytes({ model }: ModelFiles): Promise<Uint8Array> {

@@ -1,0 +1,134 @@
+/**
+ * Sessions of onnxruntime-node over models and parts of them.
+ */
+import {
+  loadRuntime,
+  type OnnxRuntime,
+  type OnnxSession,
+  type OnnxTensor,
+} from '@lowbit-kv/backend-onnx/graph';
+import { LowbitKvError } from '@lowbit-kv/core';
+import type { Feed, ModelInput } from './input-contract.js';
+import { invalidModel } from './invalid.js';
+import type { ModelFiles } from './model-files.js';
+import { checkModel } from './read-model.js';
+
+export interface SessionSettings {
+  /** Threads of one operator; onnxruntime takes all cores when it is left out. */
+  readonly threads?: number;
+}
+
+/** Data of a file that the model in memory names. */
+export interface ExternalBytes {
+  readonly path: string;
+  readonly data: Uint8Array;
+}
+
+interface Metadata {
+  readonly name: string;
+  readonly type: string;
+  readonly shape: readonly (number | string)[];
+}
+
+interface FullSession extends OnnxSession {
+  readonly inputMetadata: readonly Metadata[];
+  readonly outputMetadata: readonly Metadata[];
+}
+
+/** Tensors go in as feeds or as results of another session. */
+export class ModelSession {
+  readonly inputs: readonly ModelInput[];
+  readonly outputs: readonly ModelInput[];
+  readonly #runtime: OnnxRuntime;
+  readonly #session: OnnxSession;
+  readonly #what: string;
+
+  private constructor(runtime: OnnxRuntime, session: FullSession, what: string) {
+    this.#runtime = runtime;
+    this.#session = session;
+    this.#what = what;
+    this.inputs = session.inputMetadata;
+    this.outputs = session.outputMetadata;
+  }
+
+  /** `what` names the model in messages. Throws MODEL_INVALID, PEER_MISSING, BACKEND_UNAVAILABLE. */
+  static async load(
+    what: string,
+    model: string | Uint8Array,
+    settings: SessionSettings,
+    externalData: readonly ExternalBytes[] = [],
+  ): Promise<ModelSession> {
+    const runtime = await loadRuntime();
+    const create = runtime.InferenceSession.create as (
+      model: string | Uint8Array,
+      options: object,
+    ) => Promise<FullSession>;
+    try {
+      const session = await create.call(runtime.InferenceSession, model, {
+        executionProviders: ['cpu'],
+        // Warnings about constant folding would go to stderr.
+        logSeverityLevel: 3,
+        // Many sessions take turns: threads of one that spin would take the cores of the next.
+        extra: { session: { intra_op: { allow_spinning: '0' } } },
+        ...(settings.threads !== undefined && { intraOpNumThreads: settings.threads }),
+        ...(externalData.length > 0 && { externalData }),
+      });
+      return new ModelSession(runtime, session, what);
+    } catch (cause) {
+      throw invalidModel({
+        message: `onnxruntime refused ${what}`,
+        value: cause instanceof Error ? cause.message : String(cause),
+        valid: 'a model that onnxruntime-node runs on the CPU',
+        next: 'Run the model with onnxruntime alone; when that works, this is a fault of lowbit-kv.',
+        cause,
+      });
+    }
+  }
+
+  /** Outputs by name. Throws BACKEND_FAILED. */
+  async run(
+    feeds: Readonly<Record<string, Feed | OnnxTensor>>,
+  ): Promise<Readonly<Record<string, OnnxTensor>>> {
+    const tensors = Object.entries(feeds).map(
+      ([name, feed]) => [name, this.#tensor(feed)] as const,
+    );
+    try {
+      return await this.#session.run(Object.fromEntries(tensors));
+    } catch (cause) {
+      throw new LowbitKvError('BACKEND_FAILED', {
+        message: `onnxruntime failed in ${this.#what}`,
+        value: cause instanceof Error ? cause.message : String(cause),
+        next: 'Check the tokens and the length of the context against config.json.',
+        cause,
+      });
+    }
+  }
+
+  release(): Promise<void> {
+    return this.#session.release();
+  }
+
+  #tensor(feed: Feed | OnnxTensor): OnnxTensor {
+    if (feed instanceof this.#runtime.Tensor) return feed;
+    const { type, data, dims } = feed as Feed;
+    return new this.#runtime.Tensor(type, data as Uint8Array, dims);
+  }
+}
+
+/** The model as it came, external data checked first. Throws MODEL_INVALID. */
+export async function loadWholeModel(
+  files: ModelFiles,
+  settings: SessionSettings,
+): Promise<ModelSession> {
+  const locations = await checkModel(files);
+  if (typeof files.model === 'string')
+    return ModelSession.load(`the model ${files.name}`, files.model, settings);
+  const external: ExternalBytes[] = [];
+  for (const path of locations) {
+    external.push({
+      path,
+      data: await files.external.read(path, 0, await files.external.size(path)),
+    });
+  }
+  return ModelSession.load(`the model ${files.name}`, files.model, settings, external);
+}
