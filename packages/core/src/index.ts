@@ -40,6 +40,7 @@ export {
 export { decodeTokens } from './law/decode.js';
 export { encodeTokens, type PackedTensorPlan } from './law/encode.js';
 export { mergeAttention, type PartialAttention } from './law/merge.js';
+export { RotaryRotation } from './law/rotary.js';
 export { rotationSigns } from './law/rotation.js';
 export { roundHalfEven } from './law/scale.js';
 export { unexecutedFeatures } from './law/support.js';
@@ -84,6 +85,7 @@ export {
   type TensorPlan,
   WINDOW_PAGE_TOKENS,
 } from './plan/plan.js';
+export { singleLayerPlan } from './plan/single-layer-plan.js';
 export { validatePage } from './plan/validate-page.js';
 export { HostPages } from './reference/host-pages.js';
 export { referenceBackend } from './reference/reference-backend.js';

@@ -14,7 +14,16 @@ export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
 export { compareSchemes } from './compare.js';
 export type { CompareOptions, CompareProgress } from './compare-options.js';
 export { defaultCapturePath } from './default-capture.js';
+// Evaluating a language model.
+export type {
+  EvaluatedModel,
+  LayerNotes,
+  LogitsSink,
+  PlanRun,
+  WindowNotes,
+} from './eval/model.js';
 export { mergeReports } from './merge-reports.js';
+export { addSums, type ErrorSum, errorSum } from './metrics.js';
 export {
   type BitFigures,
   type CalibrationNote,

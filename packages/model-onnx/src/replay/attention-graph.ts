@@ -1,0 +1,149 @@
+/**
+ * Attention of a block of queries over columns of keys and values, each met by some consecutive queries, as an ONNX graph:
+ * what replay computes per layer. f32, as the model's own attention.
+ */
+
+import {
+  GraphBuilder,
+  type OnnxRuntime,
+  type OnnxSession,
+  Operations,
+} from '@lowbit-kv/backend-onnx/graph';
+import type { LayerGeometry } from '@lowbit-kv/core';
+
+/** What the graph depends on. */
+export type AttentionShape = Pick<
+  LayerGeometry,
+  'queryHeads' | 'kvHeads' | 'keyHeadDim' | 'valueHeadDim' | 'scale' | 'softCap'
+>;
+
+export interface BlockAttention {
+  /** `[queries, queryHeads, keyHeadDim]`. */
+  readonly query: Float32Array;
+  readonly positions: Int32Array;
+  /** `[columns, kvHeads, keyHeadDim]`. */
+  readonly key: Float32Array;
+  /** `[columns, kvHeads, valueHeadDim]`. */
+  readonly value: Float32Array;
+  /** By column: first and last position of a query that meets it. */
+  readonly from: Int32Array;
+  readonly to: Int32Array;
+}
+
+/** Sessions by attention shape, made on first use. */
+export class AttentionSessions {
+  readonly #runtime: OnnxRuntime;
+  readonly #options: Readonly<Record<string, unknown>>;
+  readonly #sessions = new Map<string, Promise<AttentionSession>>();
+
+  constructor(runtime: OnnxRuntime, options: Readonly<Record<string, unknown>>) {
+    this.#runtime = runtime;
+    this.#options = options;
+  }
+
+  of(geometry: AttentionShape): Promise<AttentionSession> {
+    const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale, softCap } = geometry;
+    const shape = { queryHeads, kvHeads, keyHeadDim, valueHeadDim, scale, softCap };
+    const key = JSON.stringify(shape);
+    let session = this.#sessions.get(key);
+    if (session === undefined) {
+      session = AttentionSession.create(this.#runtime, shape, this.#options);
+      this.#sessions.set(key, session);
+    }
+    return session;
+  }
+
+  async release(): Promise<void> {
+    const sessions = await Promise.all(this.#sessions.values());
+    this.#sessions.clear();
+    await Promise.all(sessions.map((session) => session.release()));
+  }
+}
+
+/** Runs the graph of one attention shape. */
+export class AttentionSession {
+  readonly #runtime: OnnxRuntime;
+  readonly #session: OnnxSession;
+  readonly #shape: AttentionShape;
+
+  private constructor(runtime: OnnxRuntime, session: OnnxSession, shape: AttentionShape) {
+    this.#runtime = runtime;
+    this.#session = session;
+    this.#shape = shape;
+  }
+
+  static async create(
+    runtime: OnnxRuntime,
+    shape: AttentionShape,
+    options: Readonly<Record<string, unknown>>,
+  ): Promise<AttentionSession> {
+    const session = await runtime.InferenceSession.create(attentionGraph(shape), options);
+    return new AttentionSession(runtime, session, shape);
+  }
+
+  /** `[queries, queryHeads, valueHeadDim]`. */
+  async attend(block: BlockAttention): Promise<Float32Array> {
+    const { Tensor } = this.#runtime;
+    const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = this.#shape;
+    const queries = block.positions.length;
+    const columns = block.from.length;
+    const { output } = await this.#session.run({
+      query: new Tensor('float32', block.query, [
+        queries,
+        kvHeads,
+        queryHeads / kvHeads,
+        keyHeadDim,
+      ]),
+      positions: new Tensor('int32', block.positions, [queries, 1]),
+      key: new Tensor('float32', block.key, [columns, kvHeads, 1, keyHeadDim]),
+      value: new Tensor('float32', block.value, [columns, kvHeads, 1, valueHeadDim]),
+      from: new Tensor('int32', block.from, [columns]),
+      to: new Tensor('int32', block.to, [columns]),
+    });
+    return output?.data as Float32Array;
+  }
+
+  release(): Promise<void> {
+    return this.#session.release();
+  }
+}
+
+function attentionGraph({
+  queryHeads,
+  kvHeads,
+  keyHeadDim,
+  valueHeadDim,
+  scale,
+  softCap,
+}: AttentionShape): Uint8Array {
+  const graph = new GraphBuilder('replay_attention');
+  const on = new Operations(graph);
+  const group = queryHeads / kvHeads;
+  const query = graph.input(
+    'query',
+    'float32',
+    ['queries', kvHeads, group, keyHeadDim],
+    'Rotated queries',
+  );
+  const positions = graph.input('positions', 'int32', ['queries', 1], 'Positions of the queries');
+  const key = graph.input('key', 'float32', ['columns', kvHeads, 1, keyHeadDim], 'Rotated keys');
+  const value = graph.input('value', 'float32', ['columns', kvHeads, 1, valueHeadDim], 'Values');
+  const from = graph.input('from', 'int32', ['columns'], 'First query that meets a column');
+  const to = graph.input('to', 'int32', ['columns'], 'Last query that meets a column');
+
+  const scaled = on.transpose(on.multiply(query, scale), [1, 2, 0, 3]);
+  let logits = on.matrixProduct(scaled, on.transpose(key, [1, 2, 3, 0]));
+  if (softCap !== null)
+    logits = on.multiply(on.tangentHyperbolic(on.divide(logits, softCap)), softCap);
+  const met = on.and(on.atLeast(positions, from), on.atMost(positions, to));
+  const visible = on.select(met, logits, Number.NEGATIVE_INFINITY);
+  const weights = graph.node('Softmax', 'float32', [visible], { axis: -1 });
+  const sums = on.matrixProduct(weights, on.transpose(value, [1, 2, 0, 3]));
+  graph.output(
+    'output',
+    on.transpose(sums, [2, 0, 1, 3]),
+    ['queries', kvHeads, group, valueHeadDim],
+    'Attention output',
+  );
+  return graph.build({ 'lowbit-kv.graph': 'replay-attention' });
+}

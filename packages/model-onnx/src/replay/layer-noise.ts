@@ -1,0 +1,71 @@
+/**
+ * How far one layer is off in one window: keys and values as held, and attention outputs at sampled positions, against f32
+ * attention with the layer's own queries, keys and values.
+ */
+import type { LayerGeometry } from '@lowbit-kv/core';
+import { addSums, type ErrorSum, errorSum, type LayerNotes } from '@lowbit-kv/harness';
+import type { LayerTensors } from '../decoder/decoder.js';
+import type { AttentionSession } from './attention-graph.js';
+
+/** An odd step meets every phase of windows that pack 32 or 128 tokens at once. */
+const SAMPLE_STEP = 15;
+
+/** Positions of a window whose outputs are compared: the last one among them. */
+export function sampledPositions(tokens: number): Int32Array {
+  const count = Math.ceil(tokens / SAMPLE_STEP);
+  return Int32Array.from({ length: count }, (_, i) => tokens - 1 - (count - 1 - i) * SAMPLE_STEP);
+}
+
+/** Outputs `[positions, queryHeads, valueHeadDim]` over unrounded keys and values of a whole window. */
+export function exactOutputs(
+  { query, key, value }: Pick<LayerTensors, 'query' | 'key' | 'value'>,
+  { queryHeads, kvHeads, keyHeadDim, slidingWindow }: LayerGeometry,
+  positions: Int32Array,
+  session: AttentionSession,
+): Promise<Float32Array> {
+  const columns = key.length / (kvHeads * keyHeadDim);
+  const lastOf = (position: number) =>
+    slidingWindow === null || position < slidingWindow.sinks
+      ? columns
+      : position + slidingWindow.size - 1;
+  return session.attend({
+    query: rowsAt(query, queryHeads * keyHeadDim, positions),
+    positions,
+    key,
+    value,
+    from: Int32Array.from({ length: columns }, (_, i) => i),
+    to: Int32Array.from({ length: columns }, (_, i) => lastOf(i)),
+  });
+}
+
+/** Sums of squares per query head. `outputs` are rows of sampled positions, as `exact`. */
+export function headErrors(
+  outputs: Float32Array,
+  exact: Float32Array,
+  { queryHeads, valueHeadDim }: LayerGeometry,
+): ErrorSum[] {
+  const width = queryHeads * valueHeadDim;
+  return Array.from({ length: queryHeads }, (_, head) => {
+    const sums: ErrorSum[] = [];
+    for (let at = head * valueHeadDim; at < exact.length; at += width)
+      sums.push(errorSum(outputs, exact, at, at + valueHeadDim));
+    return addSums(sums);
+  });
+}
+
+/** Rows of `[tokens, width]` at some positions. */
+export function rowsAt(all: Float32Array, width: number, positions: Int32Array): Float32Array {
+  const rows = new Float32Array(positions.length * width);
+  for (const [i, position] of positions.entries())
+    rows.set(all.subarray(position * width, (position + 1) * width), i * width);
+  return rows;
+}
+
+/** What an evaluation notes of a layer. */
+export function layerNotes(
+  held: { readonly key: Float32Array; readonly value: Float32Array },
+  exact: { readonly key: Float32Array; readonly value: Float32Array },
+  heads: readonly ErrorSum[],
+): LayerNotes {
+  return { key: errorSum(held.key, exact.key), value: errorSum(held.value, exact.value), heads };
+}

@@ -1,0 +1,44 @@
+/**
+ * The true loop: one step per token through a cache of the whole model on any backend. What replay must equal.
+ */
+import { type Cache, f32Tensor, type Plan, type Sequence, type Step } from '@lowbit-kv/core';
+import type { Attend, Decoder, OnLogits } from '../decoder/decoder.js';
+import { storedKeys } from './stored-keys.js';
+
+/** Attention of a decoder through a step of a cache: appends the layer's keys and values, then attends. */
+export function attendInStep(plan: Plan, { layers }: Pick<Decoder, 'layers'>, step: Step): Attend {
+  return async (layer, tensors) => {
+    const { geometry } = layers[layer] as Decoder['layers'][number];
+    const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
+    const { rows } = step;
+    step.append(
+      layer,
+      f32Tensor(storedKeys(plan, layer, tensors), [rows, kvHeads, keyHeadDim]),
+      f32Tensor(tensors.value, [rows, kvHeads, valueHeadDim]),
+    );
+    const query = f32Tensor(tensors.query, [rows, queryHeads, keyHeadDim]);
+    const { output } = await step.attend(layer, query).read();
+    return output.data as Float32Array;
+  };
+}
+
+/** Runs new tokens of a sequence through the decoder in one step of the cache. A failed step leaves the sequence as it was. */
+export async function decodeStep(
+  decoder: Decoder,
+  cache: Cache,
+  sequence: Sequence,
+  tokens: readonly number[],
+  options: { readonly onLogits?: OnLogits; readonly rows?: 'all' | 'last' } = {},
+): Promise<void> {
+  const step = cache.step([{ sequence, tokens: tokens.length }]);
+  try {
+    await decoder.forward(tokens, {
+      ...options,
+      position: sequence.length,
+      attend: attendInStep(cache.plan, decoder, step),
+    });
+    await step.commit();
+  } finally {
+    step.abandon();
+  }
+}

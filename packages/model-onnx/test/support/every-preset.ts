@@ -1,0 +1,37 @@
+/**
+ * Every preset of the scheme packages.
+ */
+import { defineScheme, type Scheme } from '@lowbit-kv/core';
+import { presets as baselines } from '@lowbit-kv/scheme-baselines';
+import { presets as bitdecoding } from '@lowbit-kv/scheme-bitdecoding';
+import { presets as innerq } from '@lowbit-kv/scheme-innerq';
+import { presets as kivi } from '@lowbit-kv/scheme-kivi';
+import { presets as kvquant } from '@lowbit-kv/scheme-kvquant';
+import { presets as lowbit } from '@lowbit-kv/scheme-lowbit';
+import { presets as oaken } from '@lowbit-kv/scheme-oaken';
+import { presets as rotated } from '@lowbit-kv/scheme-rotated';
+import { presets as turboquant } from '@lowbit-kv/scheme-turboquant';
+
+export const everyPreset: readonly Scheme[] = [
+  ...kivi,
+  ...innerq,
+  ...oaken,
+  ...bitdecoding,
+  ...rotated,
+  ...turboquant,
+  ...kvquant,
+  ...lowbit,
+  ...baselines,
+];
+
+/** Keys and values rounded to f16 and nothing else. */
+export const f16: Scheme = defineScheme({
+  specVersion: 1,
+  id: 'f16',
+  title: 'f16',
+  sinks: 0,
+  packing: 'after-attention',
+  key: { bits: 16 },
+  value: { bits: 16 },
+  calibration: { kind: 'none' },
+});
