@@ -117,25 +117,29 @@ function perceptron(
   return dense(graph, wide, `down_${layer}`, 2 * hidden, hidden);
 }
 
-/** Names and shape of the past of a layer, as Optimum names them; declares the inputs. */
+type Dims = readonly (number | string)[];
+
+/** Names of the past of a layer, as Optimum names it, declared as inputs; by default `[batch, kvHeads, past, headDim]`. */
 export function pastOf(
   { graph, sizes, layer }: LayerContext,
-  dims: readonly (number | string)[] = ['batch', sizes.kvHeads, 'past', sizes.headDim],
+  keyDims: Dims = ['batch', sizes.kvHeads, 'past', sizes.headDim],
+  valueDims: Dims = keyDims,
 ): { readonly key: string; readonly value: string } {
   return {
-    key: graph.input(`past_key_values.${layer}.key`, dims),
-    value: graph.input(`past_key_values.${layer}.value`, dims),
+    key: graph.input(`past_key_values.${layer}.key`, keyDims),
+    value: graph.input(`past_key_values.${layer}.value`, valueDims),
   };
 }
 
-/** Names of what a layer gives back, declared as outputs. */
+/** Names of what a layer gives back, declared as outputs; by default `[batch, kvHeads, total, headDim]`. */
 export function presentOf(
   { graph, sizes, layer }: LayerContext,
-  dims: readonly (number | string)[] = ['batch', sizes.kvHeads, 'total', sizes.headDim],
+  keyDims: Dims = ['batch', sizes.kvHeads, 'total', sizes.headDim],
+  valueDims: Dims = keyDims,
 ): { readonly key: string; readonly value: string } {
   const names = { key: `present.${layer}.key`, value: `present.${layer}.value` };
-  graph.output(names.key, dims);
-  graph.output(names.value, dims);
+  graph.output(names.key, keyDims);
+  graph.output(names.value, valueDims);
   return names;
 }
 
