@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import {
   createCache,
   createPlan,
+  defineScheme,
   f16Tensor,
   referenceBackend,
   singleLayerPlan,
