@@ -1,6 +1,7 @@
 /**
  * @lowbit-kv/model-onnx: ONNX decoders cut at their attention.
  */
+export { openCutDecoder } from './decoder/cut-decoder.js';
 export type {
   Attend,
   Decoder,
@@ -9,6 +10,18 @@ export type {
   LayerTensors,
   OnLogits,
 } from './decoder/decoder.js';
+export { openUncut, type UncutDecoder } from './decoder/uncut.js';
+export { type FetchedFile, type FetchedModel, fetchModel } from './hub/fetch-model.js';
+export type { FetchModelOptions, FetchProgress } from './hub/options.js';
+export type { ModelConfig } from './model/config.js';
+export {
+  type ModelBytes,
+  type ModelFiles,
+  type ModelFilesOptions,
+  modelFromBytes,
+  openModelFiles,
+} from './model/model-files.js';
+export type { SessionSettings } from './model/session.js';
 export {
   type ChatMessage,
   type ChatOptions,

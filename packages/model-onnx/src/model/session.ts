@@ -8,7 +8,7 @@ import {
   type OnnxTensor,
 } from '@lowbit-kv/backend-onnx/graph';
 import { LowbitKvError } from '@lowbit-kv/core';
-import type { Feed, ModelInput } from './input-contract.js';
+import type { ModelInput } from './input-contract.js';
 import { invalidModel } from './invalid.js';
 import type { ModelFiles } from './model-files.js';
 import { checkModel } from './read-model.js';
@@ -24,6 +24,15 @@ export interface ExternalBytes {
   readonly data: Uint8Array;
 }
 
+/** What goes in and comes out: a feed, or a tensor of onnxruntime. */
+export interface SessionTensor {
+  readonly type: string;
+  readonly data: unknown;
+  readonly dims: readonly number[];
+}
+
+export type SessionTensors = Readonly<Record<string, SessionTensor>>;
+
 interface Metadata {
   readonly name: string;
   readonly type: string;
@@ -31,6 +40,10 @@ interface Metadata {
 }
 
 interface FullSession extends OnnxSession {
+  run(
+    feeds: Readonly<Record<string, OnnxTensor>>,
+    outputs?: readonly string[],
+  ): Promise<Readonly<Record<string, OnnxTensor & SessionTensor>>>;
   readonly inputMetadata: readonly Metadata[];
   readonly outputMetadata: readonly Metadata[];
 }
@@ -40,7 +53,7 @@ export class ModelSession {
   readonly inputs: readonly ModelInput[];
   readonly outputs: readonly ModelInput[];
   readonly #runtime: OnnxRuntime;
-  readonly #session: OnnxSession;
+  readonly #session: FullSession;
   readonly #what: string;
 
   private constructor(runtime: OnnxRuntime, session: FullSession, what: string) {
@@ -85,15 +98,16 @@ export class ModelSession {
     }
   }
 
-  /** Outputs by name. Throws BACKEND_FAILED. */
+  /** Outputs by name, all or those asked for. Throws BACKEND_FAILED. */
   async run(
-    feeds: Readonly<Record<string, Feed | OnnxTensor>>,
-  ): Promise<Readonly<Record<string, OnnxTensor>>> {
+    feeds: SessionTensors,
+    outputs: readonly string[] = this.outputs.map((output) => output.name),
+  ): Promise<SessionTensors> {
     const tensors = Object.entries(feeds).map(
       ([name, feed]) => [name, this.#tensor(feed)] as const,
     );
     try {
-      return await this.#session.run(Object.fromEntries(tensors));
+      return await this.#session.run(Object.fromEntries(tensors), outputs);
     } catch (cause) {
       throw new LowbitKvError('BACKEND_FAILED', {
         message: `onnxruntime failed in ${this.#what}`,
@@ -108,10 +122,9 @@ export class ModelSession {
     return this.#session.release();
   }
 
-  #tensor(feed: Feed | OnnxTensor): OnnxTensor {
-    if (feed instanceof this.#runtime.Tensor) return feed;
-    const { type, data, dims } = feed as Feed;
-    return new this.#runtime.Tensor(type, data as Uint8Array, dims);
+  #tensor(tensor: SessionTensor): OnnxTensor {
+    if (tensor instanceof this.#runtime.Tensor) return tensor;
+    return new this.#runtime.Tensor(tensor.type, tensor.data as Uint8Array, tensor.dims);
   }
 }
 

@@ -1,0 +1,51 @@
+/**
+ * A decoder cut at its attention: segments in onnxruntime, rotary embedding here, attention by the caller.
+ */
+import { findSites } from '../attention/find-sites.js';
+import { GraphView } from '../attention/graph-view.js';
+import { partition } from '../cut/partition.js';
+import { openSegments } from '../cut/segments.js';
+import type { ModelFiles } from '../model/model-files.js';
+import { logitsOf, vocabularyOf } from '../model/outputs.js';
+import { readModel } from '../model/read-model.js';
+import type { SessionSettings } from '../model/session.js';
+import type { Decoder } from './decoder.js';
+import { ForwardPass } from './forward.js';
+import { contextLimitOf, geometryOf, layerOf } from './layers.js';
+import { rotaryTables } from './rotary-tables.js';
+
+/** Throws MODEL_INVALID, MODEL_UNSUPPORTED, PEER_MISSING, BACKEND_UNAVAILABLE. */
+export async function openCutDecoder(
+  files: ModelFiles,
+  settings: SessionSettings = {},
+): Promise<Decoder> {
+  const { model, fingerprint } = await readModel(files);
+  const view = new GraphView(model);
+  const logits = logitsOf(view.graph.output);
+  const cut = partition(view, findSites(view, files.config), logits);
+  const tables = rotaryTables(view, cut.sites);
+  const layers = cut.sites.map((site, i) => layerOf(site, tables[i]?.embedding ?? null));
+  const vocabularySize = vocabularyOf(view.shape(logits), files.config);
+  const segments = await openSegments(model, view, cut, logits, settings);
+  const pass = new ForwardPass({
+    segments,
+    vocabularySize,
+    config: files.config,
+    layers: layers.map(({ geometry }, i) => ({
+      ...geometry,
+      table: tables[i]?.table ?? null,
+      preRope: geometry.rotary !== null,
+    })),
+  });
+  return {
+    geometry: geometryOf(layers),
+    layers,
+    vocabularySize,
+    contextLimit: contextLimitOf(files.config, tables),
+    fingerprint,
+    forward: (tokens, options) => pass.run(tokens, options),
+    async dispose() {
+      await Promise.all(segments.map(({ session }) => session.release()));
+    },
+  };
+}
