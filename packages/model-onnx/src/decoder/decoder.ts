@@ -49,3 +49,10 @@ export interface Decoder {
   forward(tokens: readonly number[], options: ForwardOptions): Promise<void>;
   dispose(): Promise<void>;
 }
+
+/** The geometry of a layer. Throws RangeError for one that the decoder does not have. */
+export function layerGeometry({ layers }: Pick<Decoder, 'layers'>, layer: number): LayerGeometry {
+  const found = layers[layer];
+  if (found === undefined) throw new RangeError(`no layer ${layer}`);
+  return found.geometry;
+}

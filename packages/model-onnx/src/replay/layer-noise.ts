@@ -6,6 +6,7 @@ import type { LayerGeometry } from '@lowbit-kv/core';
 import { addSums, type ErrorSum, errorSum, type LayerNotes } from '@lowbit-kv/harness';
 import type { LayerTensors } from '../decoder/decoder.js';
 import type { AttentionSession } from './attention-graph.js';
+import { lastQuerySeeing } from './schedule.js';
 
 /** An odd step meets every phase of windows that pack 32 or 128 tokens at once. */
 const SAMPLE_STEP = 15;
@@ -24,17 +25,13 @@ export function exactOutputs(
   session: AttentionSession,
 ): Promise<Float32Array> {
   const columns = key.length / (kvHeads * keyHeadDim);
-  const lastOf = (position: number) =>
-    slidingWindow === null || position < slidingWindow.sinks
-      ? columns
-      : position + slidingWindow.size - 1;
   return session.attend({
     query: rowsAt(query, queryHeads * keyHeadDim, positions),
     positions,
     key,
     value,
     from: Int32Array.from({ length: columns }, (_, i) => i),
-    to: Int32Array.from({ length: columns }, (_, i) => lastOf(i)),
+    to: Int32Array.from({ length: columns }, (_, i) => lastQuerySeeing(slidingWindow, i, columns)),
   });
 }
 

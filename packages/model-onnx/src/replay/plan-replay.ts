@@ -4,7 +4,7 @@
  */
 import { type Backend, LowbitKvError, type Plan } from '@lowbit-kv/core';
 import type { LayerNotes, LogitsSink, PlanRun, WindowNotes } from '@lowbit-kv/harness';
-import type { Decoder } from '../decoder/decoder.js';
+import { type Decoder, layerGeometry } from '../decoder/decoder.js';
 import type { AttentionSessions } from './attention-graph.js';
 import { exactOutputs, headErrors, layerNotes, rowsAt, sampledPositions } from './layer-noise.js';
 import { LayerReplay } from './layer-replay.js';
@@ -63,7 +63,7 @@ export class PlanReplay implements PlanRun {
       position: 0,
       onLogits: sink,
       attend: async (layer, tensors) => {
-        const { geometry } = this.#decoder.layers[layer] as Decoder['layers'][number];
+        const geometry = layerGeometry(this.#decoder, layer);
         const session = await this.#attention.of(geometry);
         const { output, held } = await (this.#layers[layer] as LayerReplay).attend(
           tensors,

@@ -77,7 +77,7 @@ function planBlock({ key, value, window }: ScheduleRule, first: number, queries:
   for (let position = firstPosition; position <= last; position++) {
     const baseForm = formAt(first, position);
     const column = { from: 0, to: -1 };
-    for (const run of runsOf(position, first, lastSeeing(window, position, last), formAt)) {
+    for (const run of runsOf(position, first, lastQuerySeeing(window, position, last), formAt)) {
       if (sameForm(run.form, baseForm)) Object.assign(column, { from: run.from, to: run.to });
       else others.push({ position, ...run.form, from: run.from, to: run.to });
     }
@@ -111,8 +111,12 @@ function sameForm(a: TokenForm, b: TokenForm): boolean {
   return a.keyPacked === b.keyPacked && a.valuePacked === b.valuePacked;
 }
 
-/** Last query of a block that a window lets see `position`. */
-function lastSeeing(window: ScheduleRule['window'], position: number, last: number): number {
+/** Last query up to `last` that a sliding window lets see `position`. */
+export function lastQuerySeeing(
+  window: ScheduleRule['window'],
+  position: number,
+  last: number,
+): number {
   if (window === null || position < window.sinks) return last;
   return Math.min(last, position + window.size - 1);
 }

@@ -2,13 +2,13 @@
  * The true loop: one step per token through a cache of the whole model on any backend. What replay must equal.
  */
 import { type Cache, f32Tensor, type Plan, type Sequence, type Step } from '@lowbit-kv/core';
-import type { Attend, Decoder, OnLogits } from '../decoder/decoder.js';
+import { type Attend, type Decoder, layerGeometry, type OnLogits } from '../decoder/decoder.js';
 import { storedKeys } from './stored-keys.js';
 
 /** Attention of a decoder through a step of a cache: appends the layer's keys and values, then attends. */
 export function attendInStep(plan: Plan, { layers }: Pick<Decoder, 'layers'>, step: Step): Attend {
   return async (layer, tensors) => {
-    const { geometry } = layers[layer] as Decoder['layers'][number];
+    const geometry = layerGeometry({ layers }, layer);
     const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
     const { rows } = step;
     step.append(

@@ -9,7 +9,7 @@ import {
   type Sequence,
 } from '@lowbit-kv/core';
 import type { LayerNotes, LogitsSink, PlanRun, WindowNotes } from '@lowbit-kv/harness';
-import type { Decoder, LayerTensors } from '../decoder/decoder.js';
+import { type Decoder, type LayerTensors, layerGeometry } from '../decoder/decoder.js';
 import type { AttentionSessions } from './attention-graph.js';
 import { exactOutputs, headErrors, layerNotes, rowsAt, sampledPositions } from './layer-noise.js';
 import { type ReplayOptions, requireRoom } from './plan-replay.js';
@@ -84,7 +84,7 @@ export class StepRun implements PlanRun {
     const positions = sampledPositions(sequence.length);
     const layers: LayerNotes[] = [];
     for (const [layer, history] of met.entries()) {
-      const { geometry } = this.#decoder.layers[layer] as Decoder['layers'][number];
+      const geometry = layerGeometry(this.#decoder, layer);
       const session = await this.#attention.of(geometry);
       const exact = await exactOutputs(history, geometry, positions, session);
       const width = geometry.queryHeads * geometry.valueHeadDim;

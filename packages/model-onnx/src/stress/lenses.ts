@@ -3,7 +3,7 @@
  * computes. f16 stays where it was, up to its rounding; which schemes survive shows which models they are for.
  */
 import { type LayerGeometry, LowbitKvError } from '@lowbit-kv/core';
-import type { Attend, Decoder, LayerTensors } from '../decoder/decoder.js';
+import { type Attend, type Decoder, type LayerTensors, layerGeometry } from '../decoder/decoder.js';
 import { createRandom } from '../text/random.js';
 
 /** What a lens does, by name. */
@@ -59,7 +59,7 @@ export function stressed(decoder: Decoder, lenses: readonly StressLens[]): Decod
 
 function throughLens({ layers }: Decoder, { kind, size }: StressLens, attend: Attend): Attend {
   return async (layer, tensors) => {
-    const { geometry } = layers[layer] as Decoder['layers'][number];
+    const geometry = layerGeometry({ layers }, layer);
     if (kind === 'key-scale') return attend(layer, scaledKeys(tensors, geometry, size, layer));
     const { kvHeads, queryHeads, keyHeadDim, valueHeadDim } = geometry;
     if (kind === 'key-mean') {
