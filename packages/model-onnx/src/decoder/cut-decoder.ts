@@ -3,6 +3,7 @@
  */
 import { findSites } from '../attention/find-sites.js';
 import { GraphView } from '../attention/graph-view.js';
+import { probeMasks } from '../cut/mask-probe.js';
 import { partition } from '../cut/partition.js';
 import { openSegments } from '../cut/segments.js';
 import type { ModelFiles } from '../model/model-files.js';
@@ -23,8 +24,9 @@ export async function openCutDecoder(
   const view = new GraphView(model);
   const logits = logitsOf(view.graph.output);
   const cut = partition(view, findSites(view, files.config), logits);
+  const probed = await probeMasks(model, view, cut.sites, files.config, settings);
   const tables = rotaryTables(view, cut.sites);
-  const layers = cut.sites.map((site, i) => layerOf(site, tables[i]?.embedding ?? null));
+  const layers = probed.sites.map((site, i) => layerOf(site, tables[i]?.embedding ?? null));
   const vocabularySize = vocabularyOf(view.shape(logits), files.config);
   const segments = await openSegments(model, view, cut, logits, settings);
   const pass = new ForwardPass({
@@ -41,7 +43,7 @@ export async function openCutDecoder(
     geometry: geometryOf(layers),
     layers,
     vocabularySize,
-    contextLimit: contextLimitOf(files.config, tables),
+    contextLimit: contextLimitOf(files.config, tables, probed.contextLimit),
     fingerprint,
     forward: (tokens, options) => pass.run(tokens, options),
     async dispose() {

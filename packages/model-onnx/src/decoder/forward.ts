@@ -12,10 +12,10 @@ import {
   isPast,
   type ModelInput,
 } from '../model/input-contract.js';
+import { PastZeros } from '../model/past-zeros.js';
 import type { SessionTensor, SessionTensors } from '../model/session.js';
 import type { ForwardOptions, LayerTensors, OnLogits } from './decoder.js';
 import { checkTokens, floatsOf } from './forward-checks.js';
-import { PastZeros } from './past-zeros.js';
 import type { RotaryTable } from './rotary.js';
 import { type TokenSlice, tokenSlices } from './token-slices.js';
 

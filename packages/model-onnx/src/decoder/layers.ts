@@ -41,13 +41,15 @@ function plain({ rotary, slidingWindow, ...numbers }: LayerGeometry) {
   };
 }
 
-/** The configuration's, and no more than the tables of rotary embeddings have. */
+/** The configuration's, and no more than the tables of rotary embeddings have and masks were tried for. */
 export function contextLimitOf(
   config: ModelConfig,
   tables: readonly (SiteRotary | null)[],
+  ofMasks: number | null,
 ): number | null {
   const limits = [
     config.max_position_embeddings ?? Number.POSITIVE_INFINITY,
+    ofMasks ?? Number.POSITIVE_INFINITY,
     ...tables.map((rotary) => rotary?.table.positions ?? Number.POSITIVE_INFINITY),
   ];
   const limit = Math.min(...limits);

@@ -5,10 +5,10 @@ import { decodeF16 } from '@lowbit-kv/core';
 import { feedOf, isPast } from '../model/input-contract.js';
 import type { ModelFiles } from '../model/model-files.js';
 import { logitsOf, vocabularyOf } from '../model/outputs.js';
+import { PastZeros } from '../model/past-zeros.js';
 import { loadWholeModel, type SessionSettings, type SessionTensor } from '../model/session.js';
 import type { OnLogits } from './decoder.js';
 import { checkTokens, floatsOf } from './forward-checks.js';
-import { PastZeros } from './past-zeros.js';
 
 export interface UncutDecoder {
   /** All logits of a window from an empty past. Throws OPTION_INVALID, MODEL_UNSUPPORTED, BACKEND_FAILED. */

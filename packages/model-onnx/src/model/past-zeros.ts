@@ -1,8 +1,8 @@
 /**
  * A past of zeros, for segments that read its length from its shape.
  */
-import type { ModelConfig } from '../model/config.js';
-import { type Feed, type ModelInput, pastDims } from '../model/input-contract.js';
+import type { ModelConfig } from './config.js';
+import { type Feed, type ModelInput, pastDims } from './input-contract.js';
 
 export class PastZeros {
   readonly #config: ModelConfig;

@@ -1,0 +1,85 @@
+/**
+ * What masks let a query see: everything up to itself, the newest positions up to itself, or something that a cache of
+ * ours cannot show.
+ */
+import type { MaskValue } from '../attention/site.js';
+
+export interface MaskNumbers {
+  readonly kind: MaskValue['kind'];
+  readonly data: Float32Array;
+  readonly dims: readonly number[];
+}
+
+/** Positions a query sees, its own included; null: all. A text says why it is neither. */
+export type Sight = { readonly window: number | null } | { readonly reason: string };
+
+/** Logits this low weigh nothing: exp gives 0 in f32. */
+const HIDDEN = -1000;
+
+/** Of `tokens` queries from an empty past, for every head. */
+export function sightOf(masks: readonly MaskNumbers[], tokens: number): Sight {
+  const views: MaskView[] = [];
+  for (const mask of masks) {
+    const view = broadcast(mask, tokens);
+    if (view === null) return { reason: `its mask has the shape [${mask.dims.join(', ')}]` };
+    views.push(view);
+  }
+  const counts: number[] = [];
+  for (let head = 0; head < Math.max(1, ...views.map((view) => view.heads)); head++) {
+    for (let query = 0; query < tokens; query++) {
+      const count = countSeen(views, head, query, tokens);
+      if (typeof count === 'string') return { reason: count };
+      counts.push(count);
+    }
+  }
+  const window = Math.max(...counts);
+  const odd = counts.findIndex((count, i) => count !== Math.min((i % tokens) + 1, window));
+  if (odd >= 0)
+    return { reason: `its mask lets query ${odd % tokens} see ${counts[odd]} positions` };
+  return { window: window === tokens ? null : window };
+}
+
+/** How many newest positions a query sees, itself included; a text when it sees others. */
+function countSeen(
+  views: readonly MaskView[],
+  head: number,
+  query: number,
+  tokens: number,
+): number | string {
+  let count = 0;
+  for (let position = 0; position < tokens; position++) {
+    let added = 0;
+    for (const view of views) added += view.at(head, query, position);
+    const seen = added === 0;
+    if (!seen && !(added <= HIDDEN))
+      return `its mask adds ${added} to query ${query} and position ${position}`;
+    if (seen && position > query) return `its mask lets query ${query} see position ${position}`;
+    if (!seen && count > 0 && position <= query)
+      return `its mask hides position ${position} from query ${query}`;
+    if (seen) count++;
+  }
+  return count;
+}
+
+interface MaskView {
+  readonly heads: number;
+  /** What is added to a logit: 0, or minus infinity where a position is hidden. */
+  at(head: number, query: number, position: number): number;
+}
+
+/** As `[1, heads or 1, tokens or 1, tokens or 1]`; null for another shape. */
+function broadcast({ kind, data, dims }: MaskNumbers, tokens: number): MaskView | null {
+  const [batch = 1, heads = 1, rows = 1, columns = 1] = [...Array(4).fill(1), ...dims].slice(-4);
+  const fits = (size: number) => size === 1 || size === tokens;
+  if (dims.length > 4 || batch !== 1 || !fits(rows) || !fits(columns)) return null;
+  return {
+    heads,
+    at(head, query, position) {
+      const row = (heads === 1 ? 0 : head) * rows + (rows === 1 ? 0 : query);
+      const value = data[row * columns + (columns === 1 ? 0 : position)] ?? Number.NaN;
+      if (kind === 'added') return value;
+      const seen = (value !== 0) === (kind === 'boolean');
+      return seen ? 0 : Number.NEGATIVE_INFINITY;
+    },
+  };
+}
