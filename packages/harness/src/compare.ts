@@ -1,30 +1,19 @@
 /**
  * Compares schemes on a capture: replays decoding with each through a real cache and measures what attention loses.
  */
-import { LowbitKvError, type Scheme } from '@lowbit-kv/core';
+import { LowbitKvError } from '@lowbit-kv/core';
 import type { Capture } from './capture.js';
 import type { CaptureData } from './capture-data.js';
 import { checkExact, checkSwapped, requirePassed } from './checks.js';
 import type { CompareOptions } from './compare-options.js';
 import { type CompareRun, prepareRun, requireBackend } from './compare-run.js';
+import { F16 } from './f16-scheme.js';
 import { paretoFront } from './pareto.js';
 import { prefillTokens } from './replay.js';
 import type { CompareReport, ReportCheck, SchemeRow } from './report.js';
 import { measureScheme, schemeRow } from './scheme-row.js';
 import { simulationRow } from './simulation-row.js';
 import { THRESHOLDS } from './thresholds.js';
-
-/** The baseline: the same cache with nothing quantized. */
-const F16: Scheme = Object.freeze({
-  specVersion: 1,
-  id: 'f16',
-  title: 'f16, the baseline',
-  sinks: 0,
-  packing: 'after-attention',
-  key: { bits: 16 },
-  value: { bits: 16 },
-  calibration: { kind: 'none' },
-} as const);
 
 /**
  * Runs the comparison. Throws MEASUREMENT_INVALID when a self-check of the run fails, OPTION_INVALID for two schemes of

@@ -15,6 +15,8 @@ export { compareSchemes } from './compare.js';
 export type { CompareOptions, CompareProgress } from './compare-options.js';
 export { defaultCapturePath } from './default-capture.js';
 // Evaluating a language model.
+export { evaluate } from './eval/evaluate.js';
+export type { EvalProgress, EvaluatedText, EvaluateOptions } from './eval/evaluate-options.js';
 export type {
   EvaluatedModel,
   LayerNotes,
@@ -22,6 +24,22 @@ export type {
   PlanRun,
   WindowNotes,
 } from './eval/model.js';
+export {
+  type EvalBucket,
+  type EvalMeasuredRow,
+  type EvalNoise,
+  type EvalReport,
+  type EvalRetrieval,
+  type EvalRow,
+  type EvalThresholds,
+  evalReportJsonSchema,
+  evalReportSchema,
+  type FailingLayer,
+} from './eval/report.js';
+export type { RetrievalOptions } from './eval/retrieval-prompts.js';
+export { type EvalStore, fileStore } from './eval/store.js';
+export { formatEvalReport } from './eval/table.js';
+export { EVAL_THRESHOLDS } from './eval/thresholds.js';
 export { mergeReports } from './merge-reports.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';
 export {

@@ -6,8 +6,8 @@
  */
 import * as z from 'zod';
 
-const count = z.int().min(0);
-const figure = z.number().min(0).nullable();
+export const count = z.int().min(0);
+export const figure = z.number().min(0).nullable();
 
 /** `unmeasured`: nothing was quantized at this length. `invalid`: a self-check failed, the figures mean nothing. */
 export const VERDICT_LEVELS = [
@@ -20,9 +20,12 @@ export const VERDICT_LEVELS = [
   'invalid',
 ] as const;
 
-const verdict = z.strictObject({ level: z.literal(VERDICT_LEVELS), reason: z.string().min(1) });
+export const verdict = z.strictObject({
+  level: z.literal(VERDICT_LEVELS),
+  reason: z.string().min(1),
+});
 
-const check = z.strictObject({
+export const check = z.strictObject({
   name: z.string(),
   /** `skipped`: cannot be asked of this capture; the detail says why. */
   result: z.literal(['passed', 'failed', 'skipped']),
@@ -204,7 +207,7 @@ const simulated = z.strictObject({
 });
 
 /** `refused`: cannot be planned or executed for this geometry. `failed`: could not store this capture. */
-const unmeasurable = z.strictObject({
+export const unmeasurable = z.strictObject({
   status: z.literal(['refused', 'failed']),
   ...identity,
   /** Null for a simulation, which has none. */

@@ -101,14 +101,17 @@ const WORDS: Readonly<Record<VerdictLevel, string>> = {
 };
 
 /** `id: level: reason`. */
-function verdictLine({ id, verdict }: SchemeRow, style: TableStyle): string {
+export function verdictLine(
+  { id, verdict }: Pick<SchemeRow, 'id' | 'verdict'>,
+  style: TableStyle,
+): string {
   return style === 'markdown'
     ? `- **${id}** ${WORDS[verdict.level]}: ${verdict.reason}`
     : `${id}: ${WORDS[verdict.level]}: ${verdict.reason}`;
 }
 
 /** Tables are as narrow as this already; what is longer is prose. */
-function wrapped(line: string): string[] {
+export function wrapped(line: string): string[] {
   return line.length <= TEXT_COLUMNS ? [line] : wrapLine(line, 2);
 }
 
@@ -149,7 +152,7 @@ function titleLines({ capture, backend, replay }: CompareReport): string[] {
 }
 
 /** Metadata are whatever a file says: no control characters reach a terminal, and no line of its own. */
-function plain(text: string): string {
+export function plain(text: string): string {
   const visible = text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
@@ -212,7 +215,7 @@ function bytesText(bytes: number): string {
   return `${value >= 100 || unit === 0 ? value.toFixed(0) : value.toPrecision(3)}${units[unit]}`;
 }
 
-function figure(value: number | null): string {
+export function figure(value: number | null): string {
   if (value === null) return '-';
   if (value === 0) return '0';
   return value >= 0.001 && value < 1000 ? value.toPrecision(2) : value.toExponential(0);

@@ -1,0 +1,66 @@
+/** The row of a scheme, from what it gave in all windows. */
+import { bitsPerElement } from '@lowbit-kv/core';
+import { meanOf } from '../metrics.js';
+import { finiteOrNull, type Verdict } from '../report.js';
+import { failingLayers, noiseFigures } from './noise-figures.js';
+import { predictionFigures } from './prediction-figures.js';
+import type { EvalMeasuredRow, EvalReport } from './report.js';
+import { schemeChecks } from './self-checks.js';
+import type { Subject } from './subject.js';
+import { EVAL_THRESHOLDS } from './thresholds.js';
+import { evalVerdict } from './verdict.js';
+
+type Rate = EvalReport['uncut'];
+
+/** Keys in the order of the report's schema, so that parsing a report changes no byte. */
+export function measuredRow(
+  subject: Subject,
+  f16: Subject,
+  windowTokens: number,
+  uncut: Rate,
+): EvalMeasuredRow {
+  const { plan, windows, answers, calibration, identity } = subject;
+  const noise = noiseFigures(windows.map(({ notes }) => notes));
+  const rate = rateOf(
+    windows.map(({ seconds }) => seconds),
+    windowTokens,
+  );
+  const figures = {
+    status: 'measured' as const,
+    ...identity,
+    calibration: calibration === undefined ? null : provenanceText(calibration.provenance),
+    bits: {
+      stored: finiteOrNull(meanOf(windows.map(({ notes }) => notes.storedBits))),
+      asymptotic: bitsPerElement(plan).all.total,
+    },
+    ...predictionFigures(windows, f16.windows),
+    noise,
+    failingLayers: failingLayers(noise, EVAL_THRESHOLDS.safeWorstLayer),
+    rate: {
+      ...rate,
+      percentOfUncut: finiteOrNull(
+        (100 * (rate.tokensPerSecond ?? Number.NaN)) / (uncut.tokensPerSecond ?? Number.NaN),
+      ),
+    },
+    checks: schemeChecks(windows, answers, plan),
+  };
+  const verdict: Verdict =
+    subject === f16
+      ? { level: 'baseline', reason: 'f16: what the others are measured against' }
+      : evalVerdict(figures, plan.classes, windowTokens);
+  return { ...figures, verdict };
+}
+
+/** `seconds` of every window. */
+export function rateOf(seconds: readonly number[], windowTokens: number): Rate {
+  const sum = seconds.reduce((a, b) => a + b, 0);
+  return {
+    seconds: finiteOrNull(sum),
+    tokensPerSecond: finiteOrNull((seconds.length * windowTokens) / sum),
+  };
+}
+
+function provenanceText(provenance: Readonly<Record<string, string>>): string {
+  const facts = Object.entries(provenance).map(([name, text]) => `${name} ${text}`);
+  return facts.join(', ') || 'given without provenance';
+}

@@ -1,0 +1,81 @@
+/**
+ * Records of finished work in a store: a SHA-256 and then float64 numbers in the machine's byte order. A key covers everything that the
+ * numbers depend on, so a record is never out of date, only unused.
+ */
+import { createHash } from 'node:crypto';
+import { endianness } from 'node:os';
+import { fingerprint } from '@lowbit-kv/core';
+import type { EvalStore } from './store.js';
+
+/** Of the meaning of records: a new one makes older records unused. */
+const RECORD_VERSION = 1;
+const HASH_BYTES = 32;
+
+export interface DamagedRecord {
+  readonly key: string;
+  readonly reason: string;
+}
+
+/** What a record is of. */
+export interface RecordIdentity {
+  readonly kind: 'uncut' | 'window' | 'retrieval';
+  /** Fingerprint of the model. */
+  readonly model: string;
+  /** Fingerprint of the plan; null for the uncut model. */
+  readonly plan: string | null;
+  /** Hash of the tokens that were run. */
+  readonly tokens: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+export class Records {
+  readonly #store: EvalStore | undefined;
+  readonly damaged: DamagedRecord[] = [];
+  /** Records that spared a run of the model. */
+  reused = 0;
+
+  constructor(store: EvalStore | undefined) {
+    this.#store = store;
+  }
+
+  /** The `count` numbers of a record; null when there is none, or a damaged one, which is noted. */
+  async read(identity: RecordIdentity, count: number): Promise<Float64Array | null> {
+    if (this.#store === undefined) return null;
+    const key = keyOf(identity);
+    const bytes = await this.#store.get(key);
+    if (bytes === null) return null;
+    const numbers = decode(bytes, count);
+    if (typeof numbers !== 'string') return numbers;
+    this.damaged.push({ key, reason: numbers });
+    return null;
+  }
+
+  async write(identity: RecordIdentity, numbers: Float64Array): Promise<void> {
+    await this.#store?.put(keyOf(identity), encode(numbers));
+  }
+}
+
+function keyOf(identity: RecordIdentity): string {
+  return fingerprint({ version: RECORD_VERSION, endianness: endianness(), ...identity });
+}
+
+function encode(numbers: Float64Array): Uint8Array {
+  const payload = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+  const bytes = new Uint8Array(HASH_BYTES + payload.length);
+  bytes.set(hashOf(payload));
+  bytes.set(payload, HASH_BYTES);
+  return bytes;
+}
+
+/** The numbers, or why there are none. */
+function decode(bytes: Uint8Array, count: number): Float64Array | string {
+  const expected = HASH_BYTES + count * Float64Array.BYTES_PER_ELEMENT;
+  if (bytes.length !== expected) return `${bytes.length} bytes in place of ${expected}`;
+  const payload = Uint8Array.from(bytes.subarray(HASH_BYTES));
+  if (!hashOf(payload).equals(bytes.subarray(0, HASH_BYTES))) return 'the checksum is wrong';
+  return new Float64Array(payload.buffer);
+}
+
+function hashOf(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}

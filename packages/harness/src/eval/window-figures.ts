@@ -1,0 +1,104 @@
+/** What one scheme gave in one window, and its numbers in a record. */
+import { type Geometry, LowbitKvError, resolveGeometry } from '@lowbit-kv/core';
+import type { ErrorSum } from '../metrics.js';
+import type { WindowNotes } from './model.js';
+import type { LogitDifference, MeteredWindow } from './window-meter.js';
+
+export interface WindowFigures extends MeteredWindow {
+  readonly notes: WindowNotes;
+  /** Of the model and the metrics. */
+  readonly seconds: number;
+}
+
+/** The uncut model in one window. */
+export interface UncutFigures {
+  readonly seconds: number;
+  /** How far f16 is from it. */
+  readonly difference: LogitDifference;
+}
+
+/** Sizes that follow from the options, so that a record needs no header. */
+export interface FigureShape {
+  readonly predictions: number;
+  /** Query heads of every layer. */
+  readonly heads: readonly number[];
+}
+
+export function figureShape(geometry: Geometry, windowTokens: number): FigureShape {
+  return {
+    predictions: windowTokens - 1,
+    heads: resolveGeometry(geometry).map(({ queryHeads }) => queryHeads),
+  };
+}
+
+/** Throws MEASUREMENT_INVALID when the notes are not of this model. */
+export function checkNotes({ layers }: WindowNotes, { heads }: FigureShape, name: string): void {
+  const given = layers.map((layer) => layer.heads.length);
+  if (given.length === heads.length && given.every((count, i) => count === heads[i])) return;
+  throw new LowbitKvError('MEASUREMENT_INVALID', {
+    message: 'a model noted the noise of other layers or heads than it has',
+    value: given,
+    valid: [heads],
+    next: `The implementation of the model ${name} is at fault.`,
+  });
+}
+
+/** Seconds, bits, constant and same rows. */
+const SINGLE_FIGURES = 4;
+const PREDICTION_FIGURES = 4;
+export const UNCUT_NUMBERS = 3;
+
+export function windowNumberCount({ predictions, heads }: FigureShape): number {
+  const sums = heads.reduce((sum, count) => sum + 2 + count, 0);
+  return SINGLE_FIGURES + PREDICTION_FIGURES * predictions + 2 * sums;
+}
+
+export function windowToNumbers(figures: WindowFigures): Float64Array {
+  const { predictions, constantRows, sameRows, notes, seconds } = figures;
+  const { negativeLog, divergence, agrees, probabilityChange } = predictions;
+  const sums = notes.layers.flatMap(({ key, value, heads }) => [key, value, ...heads]);
+  return Float64Array.from([
+    seconds,
+    notes.storedBits,
+    constantRows,
+    sameRows,
+    ...negativeLog,
+    ...divergence,
+    ...agrees,
+    ...probabilityChange,
+    ...sums.flatMap(({ error, energy }) => [error, energy]),
+  ]);
+}
+
+export function windowFromNumbers(numbers: Float64Array, shape: FigureShape): WindowFigures {
+  let place = 0;
+  const number = () => numbers[place++] as number;
+  const list = () => {
+    const first = place;
+    place += shape.predictions;
+    return numbers.slice(first, place);
+  };
+  const sum = (): ErrorSum => ({ error: number(), energy: number() });
+  const [seconds, storedBits, constantRows, sameRows] = [number(), number(), number(), number()];
+  const predictions = {
+    negativeLog: list(),
+    divergence: list(),
+    agrees: list(),
+    probabilityChange: list(),
+  };
+  const layers = shape.heads.map((count) => ({
+    key: sum(),
+    value: sum(),
+    heads: Array.from({ length: count }, sum),
+  }));
+  return { predictions, constantRows, sameRows, notes: { layers, storedBits }, seconds };
+}
+
+export function uncutToNumbers({ seconds, difference }: UncutFigures): Float64Array {
+  return Float64Array.of(seconds, difference.value, difference.position);
+}
+
+export function uncutFromNumbers(numbers: Float64Array): UncutFigures {
+  const [seconds, value, position] = numbers as unknown as [number, number, number];
+  return { seconds, difference: { value, position } };
+}
