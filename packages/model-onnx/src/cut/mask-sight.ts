@@ -2,6 +2,7 @@
  * What masks let a query see: everything up to itself, the newest positions up to itself, or something that a cache of
  * ours cannot show.
  */
+import { NEVER_SEEN } from '../attention/mask-limit.js';
 import type { MaskValue } from '../attention/site.js';
 
 export interface MaskNumbers {
@@ -12,9 +13,6 @@ export interface MaskNumbers {
 
 /** Positions a query sees, its own included; null: all. A text says why it is neither. */
 export type Sight = { readonly window: number | null } | { readonly reason: string };
-
-/** Logits this low weigh nothing: exp gives 0 in f32. */
-const HIDDEN = -1000;
 
 /** Of `tokens` queries from an empty past, for every head. */
 export function sightOf(masks: readonly MaskNumbers[], tokens: number): Sight {
@@ -51,7 +49,7 @@ function countSeen(
     let added = 0;
     for (const view of views) added += view.at(head, query, position);
     const seen = added === 0;
-    if (!seen && !(added <= HIDDEN))
+    if (!seen && !(added <= NEVER_SEEN))
       return `its mask adds ${added} to query ${query} and position ${position}`;
     if (seen && position > query) return `its mask lets query ${query} see position ${position}`;
     if (!seen && count > 0 && position <= query)
