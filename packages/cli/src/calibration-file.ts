@@ -1,5 +1,5 @@
 /**
- * Reads offline calibrations and finds the scheme each was measured for.
+ * Files of offline calibrations: one, or an array of them, each for the scheme it was measured for.
  */
 import { readFile } from 'node:fs/promises';
 import {
@@ -9,6 +9,7 @@ import {
   type Scheme,
   schemeFingerprint,
 } from '@lowbit-kv/core';
+import { holdsJson, type OutKind } from './out-file.js';
 
 /**
  * Calibrations by scheme id from a JSON file that holds one or an array of them. Throws CALIBRATION_INVALID when the
@@ -38,6 +39,18 @@ export async function readCalibrations(
   }
   return found;
 }
+
+/** What `calibrate` writes. */
+export const CALIBRATION_FILE: OutKind = {
+  what: 'one that `lowbit-kv calibrate` wrote',
+  extension: '.json',
+  holds: (path) =>
+    holdsJson(path, (content) =>
+      (Array.isArray(content) ? content : [content]).every(
+        (entry) => typeof entry === 'object' && entry !== null && 'provenance' in entry,
+      ),
+    ),
+};
 
 async function readJson(path: string): Promise<unknown> {
   try {

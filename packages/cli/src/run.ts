@@ -4,12 +4,14 @@
 import { CommanderError } from 'commander';
 import { createProgram } from './program.js';
 import { reportError } from './report-error.js';
-import type { Terminal } from './terminal.js';
+import { Interrupted, type Terminal } from './terminal.js';
 
 const FAILURE = 1;
 const USAGE = 2;
+/** As shells give it for SIGINT. */
+const INTERRUPTED = 130;
 
-/** Exit code: 0 ok, 1 failure, 2 the command line is wrong. Reports errors itself, never throws. */
+/** Exit code: 0 ok, 1 failure, 2 the command line is wrong, 130 interrupted. Reports errors itself, never throws. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   let code = 0;
   const program = createProgram(terminal, (result) => {
@@ -21,6 +23,10 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   } catch (error) {
     // Commander has printed already; help and --version come with code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+    if (error instanceof Interrupted) {
+      terminal.note('Interrupted.');
+      return INTERRUPTED;
+    }
     reportError(terminal, error);
     return FAILURE;
   } finally {

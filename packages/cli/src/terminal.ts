@@ -19,12 +19,26 @@ export interface TerminalOptions {
   readonly directory: string;
   /** Program and arguments that start this command again; absent when it is not a process of its own. */
   readonly self?: readonly string[];
+  /** What the user typed, for reports. */
+  readonly commandLine?: string;
+  /** Aborts when the user wants the command to stop. Default: never. */
+  readonly interruption?: () => AbortSignal;
+}
+
+/** Why a command stopped: the user wanted it. */
+export class Interrupted extends Error {
+  constructor() {
+    super('interrupted');
+  }
 }
 
 export class Terminal {
   readonly environment: TerminalOptions['environment'];
   readonly directory: string;
   readonly self: readonly string[] | undefined;
+  readonly commandLine: string | undefined;
+  /** Aborts when the user wants the command to stop; who asks for it has to stop by it. */
+  readonly interruption: () => AbortSignal;
   readonly #stdout: TextStream;
   readonly #stderr: TextStream;
   #statusShown = false;
@@ -35,6 +49,14 @@ export class Terminal {
     this.environment = options.environment;
     this.directory = options.directory;
     this.self = options.self;
+    this.commandLine = options.commandLine;
+    this.interruption = options.interruption ?? (() => new AbortController().signal);
+  }
+
+  /** Writes data that is no whole line. */
+  write(text: string): void {
+    this.clearStatus();
+    this.#stdout.write(text);
   }
 
   /** Writes a line of data. */
@@ -97,5 +119,25 @@ export function processTerminal(): Terminal {
     environment: process.env,
     directory: process.cwd(),
     self: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
+    commandLine: ['lowbit-kv', ...process.argv.slice(2).map(quoted)].join(' '),
+    interruption: onceInterrupted(),
   });
+}
+
+/** An argument as a shell takes it. */
+function quoted(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The first Ctrl-C aborts, the second ends the process as if nobody listened. Nobody does before the signal is asked for. */
+function onceInterrupted(): () => AbortSignal {
+  const controller = new AbortController();
+  let listens = false;
+  return () => {
+    if (!listens) {
+      process.once('SIGINT', () => controller.abort(new Interrupted()));
+      listens = true;
+    }
+    return controller.signal;
+  };
 }

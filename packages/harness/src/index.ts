@@ -37,11 +37,13 @@ export {
   type FailingLayer,
 } from './eval/report.js';
 export type { RetrievalOptions } from './eval/retrieval-prompts.js';
-export { type EvalStore, fileStore } from './eval/store.js';
+export { type EvalStore, type FileStore, fileStore } from './eval/store.js';
 export { formatEvalReport } from './eval/table.js';
 export { EVAL_THRESHOLDS } from './eval/thresholds.js';
+export { F16 } from './f16-scheme.js';
 export { mergeReports } from './merge-reports.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';
+export { calibrationStage } from './pre-rope.js';
 export {
   type BitFigures,
   type CalibrationNote,

@@ -10,9 +10,25 @@ export type {
   LayerTensors,
   OnLogits,
 } from './decoder/decoder.js';
+export { layerGeometry } from './decoder/decoder.js';
 export { openUncut, type UncutDecoder } from './decoder/uncut.js';
+export { type EvaluatedModelOptions, evaluatedModel } from './evaluated-model.js';
+export {
+  type GenerateOptions,
+  type Generation,
+  type GenerationEnd,
+  generate,
+} from './generate/generate.js';
+export {
+  type ExtendOptions,
+  openTokenRun,
+  type TokenRun,
+  type TokenRunOptions,
+} from './generate/token-run.js';
 export { type FetchedFile, type FetchedModel, fetchModel } from './hub/fetch-model.js';
 export type { FetchModelOptions, FetchProgress } from './hub/options.js';
+export { type CaptureOptions, captureModel } from './measure/capture.js';
+export { type ModelSampleOptions, modelSamples } from './measure/model-samples.js';
 export type { ModelConfig } from './model/config.js';
 export {
   type ModelBytes,
@@ -22,6 +38,8 @@ export {
   openModelFiles,
 } from './model/model-files.js';
 export type { SessionSettings } from './model/session.js';
+export { AttentionSessions } from './replay/attention-graph.js';
+export { parseStress, STRESS_LENSES, type StressLens, stressed } from './stress/lenses.js';
 export {
   type ChatMessage,
   type ChatOptions,

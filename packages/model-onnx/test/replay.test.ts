@@ -1,7 +1,6 @@
 /**
  * Replay is step-by-step decoding: the same logits for every preset, over windows that fill, pack and slide.
  */
-import { loadRuntime } from '@lowbit-kv/backend-onnx/graph';
 import { type Geometry, LowbitKvError, referenceBackend, type Scheme } from '@lowbit-kv/core';
 import { nmse } from '@lowbit-kv/core/testing';
 import { kivi2 } from '@lowbit-kv/scheme-kivi';
@@ -23,7 +22,7 @@ const REPLAY_LOGITS = 1e-6;
 /** Longer than the statistics of InnerQ and the windows after them. */
 const TOKENS = 430;
 
-const sessions = new AttentionSessions(await loadRuntime(), { intraOpNumThreads: 1 });
+const sessions = await AttentionSessions.open({ threads: 1 });
 afterAll(() => sessions.release());
 
 const geometryOf = (headDim: number, more: Partial<Geometry> = {}): Geometry => ({

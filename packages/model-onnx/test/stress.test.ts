@@ -1,7 +1,6 @@
 /**
  * Stress lenses change keys and values and nothing that the model computes.
  */
-import { loadRuntime } from '@lowbit-kv/backend-onnx/graph';
 import { type Geometry, RotaryRotation, referenceBackend, resolveGeometry } from '@lowbit-kv/core';
 import { nmse } from '@lowbit-kv/core/testing';
 import { kivi4 } from '@lowbit-kv/scheme-kivi';
@@ -35,7 +34,7 @@ const LENSES: readonly StressLens[] = [
   { kind: 'value-mean', size: 10 },
 ];
 
-const sessions = new AttentionSessions(await loadRuntime(), { intraOpNumThreads: 1 });
+const sessions = await AttentionSessions.open({ threads: 1 });
 afterAll(() => sessions.release());
 
 async function logitsOf(decoder: Decoder, attend: Attend): Promise<Float32Array> {

@@ -16,9 +16,10 @@ import {
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
+import { colorVerdicts } from '../color-verdicts.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
-import type { Colors, Terminal } from '../terminal.js';
+import type { Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
 
 export interface CompareCommandOptions {
@@ -128,12 +129,4 @@ async function compareInTwo(
 
 function progressText({ id, scheme, schemes, step, steps }: CompareProgress): string {
   return `${scheme + 1}/${schemes} ${id}: step ${step}/${steps}`;
-}
-
-/** Colours the level of each verdict, in the last column of the table and in the verdict lines. */
-function colorVerdicts(text: string, { green, red, yellow }: Colors): string {
-  return text.replace(/(?<= {2}|^[\w-]+: )(safe|care|unsafe|invalid)(?=:|$)/gm, (level) => {
-    if (level === 'safe') return green(level);
-    return level === 'care' ? yellow(level) : red(level);
-  });
 }

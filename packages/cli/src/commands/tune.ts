@@ -5,8 +5,9 @@ import { resolve } from 'node:path';
 import { createLowbitKv } from '@lowbit-kv/core';
 import { defaultCapturePath, formatTuneReport, openCapture, tuneScheme } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
+import { checkOut, writeJson } from '../out-file.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
-import { checkSchemePath, writeSchemeFile } from '../schemes/write-scheme-file.js';
+import { SCHEME_FILE } from '../schemes/scheme-out.js';
 import type { Terminal } from '../terminal.js';
 
 export interface TuneCommandOptions {
@@ -26,7 +27,7 @@ export interface TuneCommandOptions {
 export async function tune(terminal: Terminal, options: TuneCommandOptions): Promise<undefined> {
   const { budgetBits, positions, modelLayers, id } = options;
   const out = options.out === undefined ? undefined : resolve(terminal.directory, options.out);
-  if (out !== undefined) await checkSchemePath(out);
+  if (out !== undefined) await checkOut(out, SCHEME_FILE);
   const named = await resolveSchemes(options.scheme, terminal, options.scheme === undefined);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -59,7 +60,7 @@ export async function tune(terminal: Terminal, options: TuneCommandOptions): Pro
       options.json === true ? JSON.stringify(report, null, 2) : formatTuneReport(report),
     );
     if (out === undefined) return;
-    await writeSchemeFile(out, report.schemeFile);
+    await writeJson(out, report.schemeFile);
     terminal.note(`${out}: use it with --scheme ${JSON.stringify(options.out)}`);
   } finally {
     await capture.close();

@@ -11,8 +11,13 @@ export interface EvalStore {
   put(key: string, bytes: Uint8Array): Promise<void>;
 }
 
+export interface FileStore extends EvalStore {
+  /** Nothing when there is none. */
+  remove(key: string): Promise<void>;
+}
+
 /** A file per key, which appears whole or not at all. The folder is made when needed; errors of the file system pass. */
-export function fileStore(directory: string): EvalStore {
+export function fileStore(directory: string): FileStore {
   const pathOf = (key: string) => join(directory, `${key}.eval`);
   return {
     async get(key) {
@@ -40,5 +45,6 @@ export function fileStore(directory: string): EvalStore {
         throw error;
       }
     },
+    remove: (key) => rm(pathOf(key), { force: true }),
   };
 }

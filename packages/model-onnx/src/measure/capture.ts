@@ -28,6 +28,9 @@ export interface CaptureOptions {
   readonly preRope: boolean;
   /** Model, text and the like, for the file's metadata. */
   readonly provenance: Readonly<Record<string, string>>;
+  /** After each layer of the model. */
+  readonly onLayer?: (layer: number, layers: number) => void;
+  readonly signal?: AbortSignal;
 }
 
 /** Runs the text through the model once, in f32, and writes the capture: whole or not at all. */
@@ -38,17 +41,20 @@ export async function captureModel(
   path: string,
   options: CaptureOptions,
 ): Promise<void> {
-  const { layers, queries, preRope, provenance } = options;
+  const { layers, queries, preRope, provenance, onLayer, signal } = options;
   checkLayers(decoder, layers, tokens.length);
   checkQueries(queries, tokens.length);
   const attend = plainAttend(decoder, sessions);
   const tensors: TensorToWrite[] = [];
   await decoder.forward(tokens, {
     position: 0,
-    attend: (layer, given) => {
+    attend: async (layer, given) => {
+      signal?.throwIfAborted();
       if (layers.includes(layer))
         tensors.push(...tensorsOf(decoder, layer, given, tokens.length, queries, preRope));
-      return attend(layer, given);
+      const output = await attend(layer, given);
+      onLayer?.(layer + 1, decoder.layers.length);
+      return output;
     },
   });
   await writeSafetensors(path, tensors, {

@@ -6,7 +6,7 @@ import type { Decoder, LayerTensors } from '../decoder/decoder.js';
 import type { AttentionSessions } from '../replay/attention-graph.js';
 import { plainAttend } from '../replay/plain-attention.js';
 
-export interface SampleOptions {
+export interface ModelSampleOptions {
   /** Tokens of each run, every one on its own from an empty past. */
   readonly runTokens: number;
   /** Keys before or after the rotary embedding. */
@@ -23,7 +23,7 @@ export async function* modelSamples(
   decoder: Decoder,
   sessions: AttentionSessions,
   tokens: readonly number[],
-  { runTokens, stage, onRun, signal }: SampleOptions,
+  { runTokens, stage, onRun, signal }: ModelSampleOptions,
 ): AsyncGenerator<CalibrationSample> {
   const attend = plainAttend(decoder, sessions);
   const runs = Math.ceil(tokens.length / runTokens);

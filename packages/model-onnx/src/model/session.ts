@@ -18,6 +18,18 @@ export interface SessionSettings {
   readonly threads?: number;
 }
 
+/** What every session is created with. */
+export function sessionOptions({ threads }: SessionSettings): Readonly<Record<string, unknown>> {
+  return {
+    executionProviders: ['cpu'],
+    // Warnings about constant folding would go to stderr.
+    logSeverityLevel: 3,
+    // Many sessions take turns: threads of one that spin would take the cores of the next.
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
+    ...(threads !== undefined && { intraOpNumThreads: threads }),
+  };
+}
+
 /** Data of a file that the model in memory names. */
 export interface ExternalBytes {
   readonly path: string;
@@ -78,12 +90,7 @@ export class ModelSession {
     ) => Promise<FullSession>;
     try {
       const session = await create.call(runtime.InferenceSession, model, {
-        executionProviders: ['cpu'],
-        // Warnings about constant folding would go to stderr.
-        logSeverityLevel: 3,
-        // Many sessions take turns: threads of one that spin would take the cores of the next.
-        extra: { session: { intra_op: { allow_spinning: '0' } } },
-        ...(settings.threads !== undefined && { intraOpNumThreads: settings.threads }),
+        ...sessionOptions(settings),
         ...(externalData.length > 0 && { externalData }),
       });
       return new ModelSession(runtime, session, what);

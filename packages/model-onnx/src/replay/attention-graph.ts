@@ -5,11 +5,13 @@
 
 import {
   GraphBuilder,
+  loadRuntime,
   type OnnxRuntime,
   type OnnxSession,
   Operations,
 } from '@lowbit-kv/backend-onnx/graph';
 import type { LayerGeometry } from '@lowbit-kv/core';
+import { type SessionSettings, sessionOptions } from '../model/session.js';
 
 /** What the graph depends on. */
 export type AttentionShape = Pick<
@@ -36,9 +38,14 @@ export class AttentionSessions {
   readonly #options: Readonly<Record<string, unknown>>;
   readonly #sessions = new Map<string, Promise<AttentionSession>>();
 
-  constructor(runtime: OnnxRuntime, options: Readonly<Record<string, unknown>>) {
+  private constructor(runtime: OnnxRuntime, options: Readonly<Record<string, unknown>>) {
     this.#runtime = runtime;
     this.#options = options;
+  }
+
+  /** Throws PEER_MISSING, BACKEND_UNAVAILABLE. */
+  static async open(settings: SessionSettings = {}): Promise<AttentionSessions> {
+    return new AttentionSessions(await loadRuntime(), sessionOptions(settings));
   }
 
   of(geometry: AttentionShape): Promise<AttentionSession> {

@@ -1,32 +1,40 @@
 /**
- * Writes a scheme file. The path is checked before anything is measured: tuning takes minutes.
+ * Files that commands write. The path is checked before anything is measured: that takes minutes.
  */
 import { constants } from 'node:fs';
 import { access, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
-import type { SchemeFile } from '@lowbit-kv/harness';
 
-/** Throws OPTION_INVALID for a path that `--scheme` would not read, that cannot be written, or that holds something else. */
-export async function checkSchemePath(path: string): Promise<void> {
-  if (!path.endsWith('.json'))
-    throw refusal(path, 'a path that ends in .json, as --scheme reads it', 'Add .json to it.');
+/** What a command writes. */
+export interface OutKind {
+  /** For messages, such as `a file that lowbit-kv tune wrote`. */
+  readonly what: string;
+  readonly extension: `.${string}`;
+  /** Whether a file that is there is of this kind, and may be replaced. */
+  readonly holds: (path: string) => Promise<boolean>;
+}
+
+/** Throws OPTION_INVALID for a path that cannot be written, or that holds something else. */
+export async function checkOut(path: string, { what, extension, holds }: OutKind): Promise<void> {
+  if (!path.endsWith(extension))
+    throw refusal(path, `a path that ends in ${extension}`, `Add ${extension} to it.`);
   try {
     await access(dirname(path), constants.W_OK);
   } catch (cause) {
     throw notWritable(path, cause);
   }
   const there = await stat(path).catch(() => null);
-  if (there !== null && !(there.isFile() && (await isSchemeFile(path))))
+  if (there !== null && !(there.isFile() && (await holds(path))))
     throw refusal(
       path,
-      'a new file, or one that `lowbit-kv tune` wrote',
+      `a new file, or ${what}`,
       'Choose another path: this one holds something else.',
     );
 }
 
 /** Whole or not at all. Throws OPTION_INVALID. */
-export async function writeSchemeFile(path: string, content: SchemeFile): Promise<void> {
+export async function writeJson(path: string, content: unknown): Promise<void> {
   const beside = `${path}.${process.pid}.tmp`;
   try {
     await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`);
@@ -37,10 +45,13 @@ export async function writeSchemeFile(path: string, content: SchemeFile): Promis
   }
 }
 
-async function isSchemeFile(path: string): Promise<boolean> {
+/** Whether a file is JSON that satisfies `test`. */
+export async function holdsJson(
+  path: string,
+  test: (content: unknown) => boolean,
+): Promise<boolean> {
   try {
-    const content: unknown = JSON.parse(await readFile(path, 'utf8'));
-    return typeof content === 'object' && content !== null && 'schemeFile' in content;
+    return test(JSON.parse(await readFile(path, 'utf8')));
   } catch {
     return false;
   }

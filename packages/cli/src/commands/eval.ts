@@ -1,0 +1,173 @@
+/**
+ * `lowbit-kv eval`: what each scheme does to a language model's predictions on a text.
+ */
+import { resolve } from 'node:path';
+import { type Calibration, createLowbitKv } from '@lowbit-kv/core';
+import { type EvalProgress, type EvalReport, evaluate, formatEvalReport } from '@lowbit-kv/harness';
+import { createBackends } from '../backends.js';
+import { readCalibrations } from '../calibration-file.js';
+import { colorVerdicts } from '../color-verdicts.js';
+import { refuseOverlap } from '../model/calibration-overlap.js';
+import { type EvalFolder, openEvalFolder } from '../model/eval-folder.js';
+import { type EvalModel, type EvalModelOptions, openEvalModel } from '../model/eval-model.js';
+import { canCalibrate, measureCalibration } from '../model/measure-calibrations.js';
+import { findModel, type ModelOptions } from '../model/open-model.js';
+import { withPromptStatistics } from '../model/prompt-statistics.js';
+import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
+import { duration } from '../numbers-as-text.js';
+import type { NamedScheme } from '../schemes/builtin-schemes.js';
+import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
+import { Interrupted, type Terminal } from '../terminal.js';
+
+export interface EvalCommandOptions extends ModelOptions, EvalModelOptions {
+  readonly text: string;
+  readonly scheme?: readonly string[];
+  readonly all?: boolean;
+  readonly windows: number;
+  readonly window: number;
+  readonly promptTokens?: number;
+  readonly backend: string;
+  readonly calibration?: string;
+  readonly calibrationTokens: number;
+  readonly allowCalibratedText?: boolean;
+  /** Lengths of contexts. */
+  readonly retrieval?: readonly number[];
+  readonly fresh?: boolean;
+  readonly json?: boolean;
+  readonly markdown?: boolean;
+}
+
+/** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
+export async function evaluateModel(
+  terminal: Terminal,
+  options: EvalCommandOptions,
+): Promise<number> {
+  const { windows, window, promptTokens } = options;
+  const resolved = await resolveSchemes(options.scheme, terminal, options.all);
+  const named = resolved.map((entry) =>
+    promptTokens === undefined
+      ? entry
+      : { ...entry, scheme: withPromptStatistics(entry.scheme, promptTokens) },
+  );
+  const kv = createLowbitKv({
+    schemes: named.map(({ scheme }) => scheme),
+    backends: await createBackends(options.backend),
+  });
+  const schemes = kv.schemes.list();
+  const found = await findModel(terminal, options);
+  const text = await readTextTokens(terminal.directory, options.text, found.tokenizer);
+  const longest = Math.max(window, ...(options.retrieval ?? []));
+  const opened = await openEvalModel(found, kv.backends.get(options.backend), longest, options);
+  try {
+    const calibrations = await calibrationsFor(terminal, options, opened, named, text);
+    const settings = {
+      text: TEXT_RULE,
+      backend: options.backend,
+      ...(promptTokens !== undefined && { promptTokens: String(promptTokens) }),
+      ...opened.settings,
+    };
+    const folder = openEvalFolder(terminal, options.fresh ?? false);
+    const report = await resumable(terminal, folder, () =>
+      evaluate({
+        model: opened.model,
+        text,
+        schemes,
+        calibrations,
+        windows,
+        windowTokens: window,
+        settings,
+        ...(terminal.commandLine !== undefined && { command: terminal.commandLine }),
+        ...(options.retrieval !== undefined && {
+          retrieval: {
+            encode: (piece) => found.tokenizer.encode(piece),
+            contexts: options.retrieval,
+          },
+        }),
+        store: folder.store,
+        onProgress: (progress) => terminal.status(progressText(progress)),
+        signal: terminal.interruption(),
+      }),
+    );
+    print(terminal, report, options);
+    await folder.finish();
+    const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
+    if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
+    if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
+    return report.valid && measured ? 0 : 1;
+  } finally {
+    await opened.dispose();
+  }
+}
+
+/** What a file gives, what came with schemes, and for the others what is measured on tokens after the windows. */
+async function calibrationsFor(
+  terminal: Terminal,
+  options: EvalCommandOptions,
+  { calibrated }: EvalModel,
+  named: readonly NamedScheme[],
+  text: TextTokens,
+): Promise<Record<string, Calibration>> {
+  const schemes = named.map(({ scheme }) => scheme);
+  const evaluated = options.windows * options.window;
+  const given =
+    options.calibration === undefined
+      ? {}
+      : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
+  const calibrations = { ...calibrationsOf(named), ...given };
+  if (options.allowCalibratedText !== true)
+    refuseOverlap(calibrations, { textSha256: text.sha256, tokens: evaluated });
+  const missing = schemes.filter(
+    (scheme) => canCalibrate(scheme) && calibrations[scheme.id] === undefined,
+  );
+  if (missing.length === 0 || calibrated === null) return calibrations;
+  const tokens = Math.min(options.calibrationTokens, text.tokens.length - evaluated);
+  if (tokens < options.calibrationTokens) {
+    terminal.note(
+      `${text.name} has ${Math.max(0, tokens)} tokens after the windows, too few to calibrate on: ${missing.map(({ id }) => id).join(', ')}`,
+    );
+    return calibrations;
+  }
+  for (const scheme of missing) {
+    const where = { text, first: evaluated, tokens };
+    calibrations[scheme.id] = await measureCalibration(terminal, calibrated, scheme, where);
+    terminal.note(
+      `${scheme.id} is calibrated on tokens ${evaluated} to ${evaluated + tokens - 1} of ${text.name}, which are not evaluated`,
+    );
+  }
+  return calibrations;
+}
+
+/** An interruption says how to go on. */
+async function resumable(
+  terminal: Terminal,
+  folder: EvalFolder,
+  work: () => Promise<EvalReport>,
+): Promise<EvalReport> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Interrupted)
+      terminal.note(
+        `${folder.kept()} finished parts are kept in ${folder.path}: the same command goes on from there.`,
+      );
+    throw error;
+  }
+}
+
+function print(
+  terminal: Terminal,
+  report: EvalReport,
+  { json, markdown }: EvalCommandOptions,
+): void {
+  terminal.clearStatus();
+  if (json === true) terminal.print(JSON.stringify(report, null, 2));
+  else if (markdown === true) terminal.print(formatEvalReport(report, 'markdown'));
+  else terminal.print(colorVerdicts(formatEvalReport(report), terminal.outColors));
+}
+
+function progressText(progress: EvalProgress): string {
+  const { phase, id, part, parts, tokensPerSecond, secondsLeft } = progress;
+  const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} left`;
+  const what = phase === 'windows' ? 'window' : 'prompt';
+  return `${what} ${part + 1}/${parts} ${id}: ${tokensPerSecond.toFixed(0)} tokens/s${left}`;
+}

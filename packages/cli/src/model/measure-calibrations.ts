@@ -1,0 +1,62 @@
+/**
+ * Offline calibration measured on the model itself, over tokens of a text.
+ */
+import { type Calibration, createCalibration, type Scheme } from '@lowbit-kv/core';
+import { calibrationStage } from '@lowbit-kv/harness';
+import { type AttentionSessions, type Decoder, modelSamples } from '@lowbit-kv/model-onnx';
+import type { Terminal } from '../terminal.js';
+import type { TextTokens } from './read-text.js';
+
+/** Tokens of one run of the model, each from an empty past. */
+export const CALIBRATION_RUN_TOKENS = 1024;
+
+export interface CalibrationText {
+  readonly text: TextTokens;
+  /** Of the first token, and how many. */
+  readonly first: number;
+  readonly tokens: number;
+}
+
+export interface CalibratedModel {
+  readonly name: string;
+  readonly decoder: Decoder;
+  readonly attention: AttentionSessions;
+}
+
+/** Whether a calibration can be measured for a scheme that needs one. */
+export function canCalibrate({ calibration, calibrate }: Scheme): boolean {
+  return calibration.kind === 'offline' && calibrate !== undefined;
+}
+
+/** Throws what the scheme and the model throw, and the reason of an interruption. */
+export async function measureCalibration(
+  terminal: Terminal,
+  { name, decoder, attention }: CalibratedModel,
+  scheme: Scheme,
+  { text, first, tokens }: CalibrationText,
+): Promise<Calibration> {
+  const part = text.tokens.slice(first, first + tokens);
+  const started = performance.now();
+  const samples = modelSamples(decoder, attention, part, {
+    runTokens: CALIBRATION_RUN_TOKENS,
+    stage: calibrationStage(scheme),
+    signal: terminal.interruption(),
+    onRun: (run, runs) => {
+      const done = Math.min(tokens, run * CALIBRATION_RUN_TOKENS);
+      const rate = done / ((performance.now() - started) / 1000);
+      const left = (tokens - done) / rate;
+      terminal.status(
+        `calibrating ${scheme.id}: run ${run}/${runs}, ${rate.toFixed(0)} tokens/s, ${left.toFixed(0)} s left`,
+      );
+    },
+  });
+  return createCalibration(scheme, samples, {
+    model: name,
+    modelFingerprint: decoder.fingerprint,
+    text: text.name,
+    textSha256: text.sha256,
+    firstToken: String(first),
+    tokens: String(tokens),
+    runTokens: String(CALIBRATION_RUN_TOKENS),
+  });
+}
