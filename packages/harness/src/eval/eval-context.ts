@@ -19,6 +19,7 @@ export interface EvalContext {
 export interface TimedRun<Notes, Result> {
   readonly notes: Notes;
   readonly result: Result;
+  /** Of the model, without the time that `metering` took of its rows. */
   readonly seconds: number;
 }
 
@@ -33,18 +34,22 @@ export async function timedRun<Notes, Result>(
   signal?.throwIfAborted();
   const started = now();
   let rows = 0;
+  let metered = 0;
   const notes = await run((firstRow, logits) => {
     signal?.throwIfAborted();
+    const arrived = now();
     metering.sink(firstRow, logits);
     const part = logits.length / model.vocabularySize;
     rows += part;
     progress.ran(part, place);
+    metered += now() - arrived;
   });
+  const seconds = (now() - started - metered) / 1000;
   signal?.throwIfAborted();
   const result = metering.result();
   // A model may leave out the row that predicts nothing.
   if (rows < tokens) progress.ran(tokens - rows, place);
-  return { notes, result, seconds: (now() - started) / 1000 };
+  return { notes, result, seconds };
 }
 
 /** Does something for a row. What says that its scheme does not fit becomes its refusal, and gives null. */
@@ -65,13 +70,13 @@ export async function unlessRefused<Result>(
 export function recordIdentity(
   { options: { model, settings = {} } }: EvalContext,
   kind: RecordIdentity['kind'],
-  subject: Subject | null,
+  subject: Subject,
   tokens: readonly number[],
 ): RecordIdentity {
   return {
     kind,
     model: model.fingerprint,
-    plan: subject === null ? null : subject.plan.fingerprint,
+    plan: subject.plan.fingerprint,
     tokens: tokensHash(tokens),
     settings,
   };

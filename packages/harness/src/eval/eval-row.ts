@@ -9,22 +9,16 @@ import { schemeChecks } from './self-checks.js';
 import type { Subject } from './subject.js';
 import { EVAL_THRESHOLDS } from './thresholds.js';
 import { evalVerdict } from './verdict.js';
+import type { WindowFigures } from './window-figures.js';
 
 type Rate = EvalReport['uncut'];
 
 /** Keys in the order of the report's schema, so that parsing a report changes no byte. */
-export function measuredRow(
-  subject: Subject,
-  f16: Subject,
-  windowTokens: number,
-  uncut: Rate,
-): EvalMeasuredRow {
+export function measuredRow(subject: Subject, f16: Subject, windowTokens: number): EvalMeasuredRow {
   const { plan, windows, answers, calibration, identity } = subject;
   const noise = noiseFigures(windows.map(({ notes }) => notes));
-  const rate = rateOf(
-    windows.map(({ seconds }) => seconds),
-    windowTokens,
-  );
+  const rate = rateOf(windows, windowTokens);
+  const uncut = uncutRateOf(windows, windowTokens);
   const figures = {
     status: 'measured' as const,
     ...identity,
@@ -51,12 +45,19 @@ export function measuredRow(
   return { ...figures, verdict };
 }
 
-/** `seconds` of every window. */
-export function rateOf(seconds: readonly number[], windowTokens: number): Rate {
-  const sum = seconds.reduce((a, b) => a + b, 0);
+/** Of the uncut model, in the runs that gave these windows. */
+export function uncutRateOf(windows: readonly WindowFigures[], windowTokens: number): Rate {
+  return rateOf(
+    windows.map(({ uncut }) => uncut),
+    windowTokens,
+  );
+}
+
+function rateOf(windows: readonly { readonly seconds: number }[], windowTokens: number): Rate {
+  const sum = windows.reduce((total, { seconds }) => total + seconds, 0);
   return {
     seconds: finiteOrNull(sum),
-    tokensPerSecond: finiteOrNull((seconds.length * windowTokens) / sum),
+    tokensPerSecond: finiteOrNull((windows.length * windowTokens) / sum),
   };
 }
 

@@ -16,7 +16,7 @@ export interface EvaluatedText {
 export interface EvaluateOptions extends WindowOptions {
   readonly model: EvaluatedModel;
   readonly text: EvaluatedText;
-  /** Rows of the report, in this order, after f16. Ids must differ; `f16` is taken. */
+  /** Rows of the report, in this order, after f16. Ids must differ; `f16` and `uncut` are taken. */
   readonly schemes: readonly Scheme[];
   /** Offline calibrations by scheme id, for all layers of the model. */
   readonly calibrations?: Readonly<Record<string, Calibration>>;

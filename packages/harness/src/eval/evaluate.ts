@@ -3,16 +3,16 @@
  */
 import { F16 } from '../f16-scheme.js';
 import type { EvalContext } from './eval-context.js';
-import { measuredRow, rateOf } from './eval-row.js';
+import { measuredRow, uncutRateOf } from './eval-row.js';
 import type { EvaluateOptions } from './evaluate-options.js';
 import { ProgressCounter } from './progress.js';
 import { Records } from './records.js';
 import type { EvalReport } from './report.js';
 import { measureRetrieval, retrievalSection } from './retrieval.js';
 import { type RetrievalPrompt, retrievalPrompts } from './retrieval-prompts.js';
-import { createSubjects, Subject } from './subject.js';
+import { createSubjects, Subject, UNCUT_ID } from './subject.js';
 import { EVAL_THRESHOLDS } from './thresholds.js';
-import { UNCUT_ID, WindowRunner } from './window-runner.js';
+import { WindowRunner } from './window-runner.js';
 import { cutWindows, tokensHash, WINDOW_RULE } from './windows.js';
 
 /**
@@ -47,13 +47,9 @@ export async function evaluate(options: EvaluateOptions): Promise<EvalReport> {
     await Promise.all([f16, ...schemes].map((subject) => subject.dispose()));
   }
   const { windowTokens } = options;
-  const uncut = rateOf(
-    runner.uncut.map(({ seconds }) => seconds),
-    windowTokens,
-  );
   const rows = [f16, ...others].map((subject) => {
     if (!(subject instanceof Subject)) return subject;
-    return subject.refused ?? measuredRow(subject, f16, windowTokens, uncut);
+    return subject.refused ?? measuredRow(subject, f16, windowTokens);
   });
   return {
     reportVersion: 1,
@@ -70,18 +66,24 @@ export async function evaluate(options: EvaluateOptions): Promise<EvalReport> {
     settings: { ...options.settings },
     command: options.command ?? null,
     thresholds: { ...EVAL_THRESHOLDS, f16Difference },
-    uncut,
+    uncut: uncutRateOf(f16.windows, windowTokens),
     checks: runner.checks(),
     valid: rows.every(({ verdict }) => verdict.level !== 'invalid'),
     schemes: rows,
     retrieval: prompts === null ? null : retrievalSection(prompts, f16, schemes),
-    resumed: { records: context.records.reused, damaged: context.records.damaged },
+    resumed: { rows: resumedRows([f16, ...schemes]), damaged: context.records.damaged },
   };
 }
 
 function modelSection({ model }: EvaluateOptions): EvalReport['model'] {
   const { name, fingerprint, geometry, vocabularySize, contextLimit } = model;
   return { name, fingerprint, layers: geometry.layers, vocabularySize, contextLimit };
+}
+
+function resumedRows(subjects: readonly Subject[]): EvalReport['resumed']['rows'] {
+  return subjects
+    .filter(({ refused, resumed }) => refused === null && resumed.windows + resumed.prompts > 0)
+    .map(({ identity: { id }, resumed }) => ({ id, ...resumed }));
 }
 
 /** By id of the row. */

@@ -5,7 +5,10 @@
 import type { Geometry, Plan } from '@lowbit-kv/core';
 import type { ErrorSum } from '../metrics.js';
 
-/** Rows `[rows, vocabularySize]` of logits from position `firstRow` of the window on; valid only during the call. */
+/**
+ * Rows `[rows, vocabularySize]` of logits from position `firstRow` of the window on; valid only during the call. Each row
+ * comes once, in any order; the last one may be left out. What it throws ends the run, and has to pass.
+ */
 export type LogitsSink = (firstRow: number, logits: Float32Array) => void;
 
 export interface EvaluatedModel {
@@ -17,6 +20,8 @@ export interface EvaluatedModel {
   readonly vocabularySize: number;
   /** Longest context, or null when the model does not say. */
   readonly contextLimit: number | null;
+  /** False: attention stays inside the model, and notes have no noise of its outputs. Default true. */
+  readonly notesHeads?: boolean;
   /** The model's own graph with its own cache, uncut: what f16 must equal. */
   uncut(tokens: readonly number[], sink: LogitsSink): Promise<void>;
   /** Ready to run windows under a plan. */
@@ -31,7 +36,7 @@ export interface PlanRun {
 
 export interface WindowNotes {
   readonly layers: readonly LayerNotes[];
-  /** Bits per element of keys and values as stored at the end of the window, windows included. */
+  /** Bits per element of keys and values as stored at the end of the window, tokens still in f16 included. */
   readonly storedBits: number;
 }
 
@@ -40,6 +45,9 @@ export interface LayerNotes {
   /** Of all tokens as held at the end of the window, against f32. */
   readonly key: ErrorSum;
   readonly value: ErrorSum;
-  /** Attention outputs of sampled positions per query head, against f32 attention with the layer's own Q, K and V. */
+  /**
+   * Attention outputs of sampled positions, the last one among them, per query head, against f32 attention with the layer's
+   * own Q, K and V. Empty for a model with `notesHeads: false`.
+   */
   readonly heads: readonly ErrorSum[];
 }

@@ -9,18 +9,20 @@ export interface PositionSpan {
   readonly to: number;
 }
 
-/** Where the first bucket ends; every further one ends at twice that. */
+/** Where the first bucket ends at the earliest; every further one ends at twice that. */
 const FIRST_BUCKET_END = 128;
+/** So many fit a line of a report. */
+const BUCKETS = 8;
 /** Points of a curve over position. */
 const CURVE_POINTS = 32;
 
-/** [1, 128), [128, 256), [256, 512) and so on, up to the end of the window. */
+/** [1, 128), [128, 256), [256, 512) and so on up to the end of the window; at most 8, in windows beyond 16384 wider ones. */
 export function positionBuckets(windowTokens: number): PositionSpan[] {
+  let end = FIRST_BUCKET_END;
+  while (end * 2 ** (BUCKETS - 1) < windowTokens) end *= 2;
   const buckets: PositionSpan[] = [];
-  for (let from = 1, end = FIRST_BUCKET_END; from < windowTokens; from = end, end *= 2) {
+  for (let from = 1; from < windowTokens; from = end, end *= 2)
     buckets.push({ from, to: Math.min(end, windowTokens) });
-    if (end >= windowTokens) break;
-  }
   return buckets;
 }
 

@@ -1,9 +1,15 @@
 /** Figures of a scheme over predictions: perplexity, divergence, agreement; of all positions, of buckets, as a curve. */
-import { isWorse, meanOf } from '../metrics.js';
+import { isWorse } from '../metrics.js';
 import { finiteOrNull } from '../report.js';
 import { curveSpans, type PositionSpan, positionBuckets } from './positions.js';
 import type { EvalBucket, EvalMeasuredRow } from './report.js';
-import { type Estimate, estimate, quantile, rootMeanSquare } from './statistics.js';
+import {
+  type Estimate,
+  estimate,
+  quantile,
+  rootMeanSquare,
+  type WindowValues,
+} from './statistics.js';
 import type { WindowFigures } from './window-figures.js';
 import type { PredictionFigures } from './window-meter.js';
 
@@ -26,12 +32,11 @@ type PredictionRow = Pick<
 export function predictionFigures(windows: Windows, f16: Windows): PredictionRow {
   const windowTokens = (windows[0]?.predictions.negativeLog.length ?? 0) + 1;
   const all = { from: 1, to: windowTokens };
-  const negativeLog = estimate(gather(windows, 'negativeLog', all));
   const delta = deltaOf(windows, f16, all);
   const buckets = positionBuckets(windowTokens).map((span) => spanFigures(windows, f16, span));
   const { from, to } = worstOf(buckets);
   return {
-    perplexity: exponentialOf(negativeLog),
+    perplexity: exponentialOf(estimate(valuesIn(windows, 'negativeLog', all))),
     deltaNegativeLog: finiteEstimate(delta),
     perplexityRatio: exponentialOf(delta),
     ...commonFigures(windows, all),
@@ -39,7 +44,7 @@ export function predictionFigures(windows: Windows, f16: Windows): PredictionRow
     worstBucket: { from, to },
     curve: curveSpans(windowTokens).map((span) => ({
       ...span,
-      divergence: finiteOrNull(meanOf(gather(windows, 'divergence', span))),
+      divergence: finiteOrNull(estimate(valuesIn(windows, 'divergence', span)).mean),
     })),
   };
 }
@@ -54,15 +59,15 @@ function spanFigures(windows: Windows, f16: Windows, span: PositionSpan): EvalBu
 }
 
 function commonFigures(windows: Windows, span: PositionSpan) {
-  const divergences = gather(windows, 'divergence', span);
-  const changes = gather(windows, 'probabilityChange', span);
+  const divergences = valuesIn(windows, 'divergence', span);
+  const changes = valuesIn(windows, 'probabilityChange', span);
   return {
     divergence: {
       ...finiteEstimate(estimate(divergences)),
       p99: finiteOrNull(quantile(divergences, 0.99)),
-      max: largest(divergences, span),
+      max: largest(divergences, span.from),
     },
-    topAgreement: finiteEstimate(estimate(gather(windows, 'agrees', span))),
+    topAgreement: finiteEstimate(estimate(valuesIn(windows, 'agrees', span))),
     probabilityChange: {
       ...finiteEstimate(estimate(changes)),
       rootMeanSquare: finiteOrNull(rootMeanSquare(changes)),
@@ -70,32 +75,33 @@ function commonFigures(windows: Windows, span: PositionSpan) {
   };
 }
 
-/** One figure at the positions of a span, window after window. */
-function gather(windows: Windows, name: keyof PredictionFigures, span: PositionSpan): number[] {
-  return windows.flatMap(({ predictions }) => [
-    ...predictions[name].subarray(span.from - 1, span.to - 1),
-  ]);
+/** One figure at the positions of a span. */
+function valuesIn(
+  windows: Windows,
+  name: keyof PredictionFigures,
+  { from, to }: PositionSpan,
+): WindowValues {
+  return windows.map(({ predictions }) => predictions[name].subarray(from - 1, to - 1));
 }
 
 /** Paired: of the differences at each token. */
 function deltaOf(windows: Windows, f16: Windows, span: PositionSpan): Estimate {
-  const baseline = gather(f16, 'negativeLog', span);
+  const baseline = valuesIn(f16, 'negativeLog', span);
   return estimate(
-    gather(windows, 'negativeLog', span).map((value, i) => value - (baseline[i] as number)),
+    valuesIn(windows, 'negativeLog', span).map((values, window) =>
+      values.map((value, i) => value - (baseline[window]?.[i] as number)),
+    ),
   );
 }
 
-function largest(values: readonly number[], { from, to }: PositionSpan) {
-  let place = 0;
-  for (const [i, value] of values.entries()) {
-    if (isWorse(value, values[place] as number)) place = i;
+function largest(windows: WindowValues, from: number) {
+  let worst = { value: Number.NEGATIVE_INFINITY, window: 0, position: from };
+  for (const [window, values] of windows.entries()) {
+    for (const [i, value] of values.entries()) {
+      if (isWorse(value, worst.value)) worst = { value, window, position: from + i };
+    }
   }
-  const perWindow = to - from;
-  return {
-    value: finiteOrNull(values[place] as number),
-    window: Math.floor(place / perWindow),
-    position: from + (place % perWindow),
-  };
+  return { ...worst, value: finiteOrNull(worst.value) };
 }
 
 /** By mean divergence; one that is not finite is the worst. */
@@ -104,12 +110,20 @@ function worstOf(buckets: readonly EvalBucket[]): EvalBucket {
   return buckets.reduce((a, b) => (isWorse(meanOfBucket(b), meanOfBucket(a)) ? b : a));
 }
 
-/** e^mean, with the standard error of first order. */
-function exponentialOf({ mean, standardError }: Estimate) {
+/** e^mean, with standard errors of first order. */
+function exponentialOf({ mean, standardError, windowStandardError }: Estimate) {
   const value = Math.exp(mean);
-  return { value: finiteOrNull(value), standardError: finiteOrNull(value * standardError) };
+  return {
+    value: finiteOrNull(value),
+    standardError: finiteOrNull(value * standardError),
+    windowStandardError: finiteOrNull(value * windowStandardError),
+  };
 }
 
-function finiteEstimate({ mean, standardError }: Estimate) {
-  return { mean: finiteOrNull(mean), standardError: finiteOrNull(standardError) };
+function finiteEstimate({ mean, standardError, windowStandardError }: Estimate) {
+  return {
+    mean: finiteOrNull(mean),
+    standardError: finiteOrNull(standardError),
+    windowStandardError: finiteOrNull(windowStandardError),
+  };
 }

@@ -33,7 +33,12 @@ export function receiveRows(
   return {
     sink(firstRow, logits) {
       const rows = logits.length / vocabularySize;
-      if (!Number.isInteger(rows) || firstRow < 0 || firstRow + rows > windowTokens)
+      if (
+        !Number.isInteger(rows) ||
+        !Number.isInteger(firstRow) ||
+        firstRow < 0 ||
+        firstRow + rows > windowTokens
+      )
         refuse(
           'a model gave logits of another shape than its window',
           [firstRow, logits.length],

@@ -1,6 +1,6 @@
 /**
- * Records of finished work in a store: a SHA-256 and then float64 numbers in the machine's byte order. A key covers everything that the
- * numbers depend on, so a record is never out of date, only unused.
+ * Records of finished work in a store: a SHA-256 of key and numbers, then the numbers as float64 in the machine's byte
+ * order. A key covers everything that the numbers depend on, so a record is never out of date, only unused.
  */
 import { createHash } from 'node:crypto';
 import { endianness } from 'node:os';
@@ -18,11 +18,11 @@ export interface DamagedRecord {
 
 /** What a record is of. */
 export interface RecordIdentity {
-  readonly kind: 'uncut' | 'window' | 'retrieval';
+  readonly kind: 'window' | 'retrieval';
   /** Fingerprint of the model. */
   readonly model: string;
-  /** Fingerprint of the plan; null for the uncut model. */
-  readonly plan: string | null;
+  /** Fingerprint of the plan, calibration included. */
+  readonly plan: string;
   /** Hash of the tokens that were run. */
   readonly tokens: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -31,8 +31,6 @@ export interface RecordIdentity {
 export class Records {
   readonly #store: EvalStore | undefined;
   readonly damaged: DamagedRecord[] = [];
-  /** Records that spared a run of the model. */
-  reused = 0;
 
   constructor(store: EvalStore | undefined) {
     this.#store = store;
@@ -44,14 +42,15 @@ export class Records {
     const key = keyOf(identity);
     const bytes = await this.#store.get(key);
     if (bytes === null) return null;
-    const numbers = decode(bytes, count);
+    const numbers = decode(key, bytes, count);
     if (typeof numbers !== 'string') return numbers;
     this.damaged.push({ key, reason: numbers });
     return null;
   }
 
   async write(identity: RecordIdentity, numbers: Float64Array): Promise<void> {
-    await this.#store?.put(keyOf(identity), encode(numbers));
+    const key = keyOf(identity);
+    await this.#store?.put(key, encode(key, numbers));
   }
 }
 
@@ -59,23 +58,24 @@ function keyOf(identity: RecordIdentity): string {
   return fingerprint({ version: RECORD_VERSION, endianness: endianness(), ...identity });
 }
 
-function encode(numbers: Float64Array): Uint8Array {
+function encode(key: string, numbers: Float64Array): Uint8Array {
   const payload = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
   const bytes = new Uint8Array(HASH_BYTES + payload.length);
-  bytes.set(hashOf(payload));
+  bytes.set(hashOf(key, payload));
   bytes.set(payload, HASH_BYTES);
   return bytes;
 }
 
 /** The numbers, or why there are none. */
-function decode(bytes: Uint8Array, count: number): Float64Array | string {
+function decode(key: string, bytes: Uint8Array, count: number): Float64Array | string {
   const expected = HASH_BYTES + count * Float64Array.BYTES_PER_ELEMENT;
   if (bytes.length !== expected) return `${bytes.length} bytes in place of ${expected}`;
   const payload = Uint8Array.from(bytes.subarray(HASH_BYTES));
-  if (!hashOf(payload).equals(bytes.subarray(0, HASH_BYTES))) return 'the checksum is wrong';
+  if (!hashOf(key, payload).equals(bytes.subarray(0, HASH_BYTES))) return 'the checksum is wrong';
   return new Float64Array(payload.buffer);
 }
 
-function hashOf(bytes: Uint8Array): Buffer {
-  return createHash('sha256').update(bytes).digest();
+/** With the key, so that a record under another name is damaged too. */
+function hashOf(key: string, bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(key).update(bytes).digest();
 }

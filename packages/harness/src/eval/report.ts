@@ -8,12 +8,18 @@ import * as z from 'zod';
 import { check, count, figure, unmeasurable, verdict } from '../report.js';
 
 const signedFigure = z.number().nullable();
-const estimate = z.strictObject({ mean: signedFigure, standardError: figure });
+
+const standardErrors = {
+  /** Tokens taken as independent. */
+  standardError: figure,
+  /** Windows taken as independent, from their means: covers tokens that move together. Null for one window. */
+  windowStandardError: figure,
+};
+const estimate = z.strictObject({ mean: signedFigure, ...standardErrors });
 const span = { from: count, to: count };
 
 const thresholds = z.strictObject({
   safeWorstLayer: z.number(),
-  careWorstLayer: z.number(),
   safeWorstBucket: z.number(),
   careWorstBucket: z.number(),
   safeDivergenceP99: z.number(),
@@ -43,17 +49,17 @@ const windows = z.strictObject({
   description: z.string(),
 });
 
-/** Wall clock, model and metrics; of the uncut model the logits are only copied. */
+/** Wall clock of the model, under a scheme with packing and noise of layers; metrics of logits are left out everywhere. */
 const rate = z.strictObject({ seconds: figure, tokensPerSecond: figure });
 
 const bits = z.strictObject({
-  /** Per element of keys and values at the end of a window, f16 windows included; mean over windows. */
+  /** Per element of keys and values at the end of a window, tokens still in f16 included; mean over windows. */
   stored: figure,
   /** Per element of packed blocks: what a long context tends to. */
   asymptotic: z.number(),
 });
 
-const perplexity = z.strictObject({ value: figure, standardError: figure });
+const perplexity = z.strictObject({ value: figure, ...standardErrors });
 
 const divergence = z.strictObject({
   ...estimate.shape,
@@ -83,9 +89,9 @@ const nmseOfLayer = z.strictObject({ layer: count, nmse: figure });
 const noise = z.strictObject({
   worstKeys: nmseOfLayer,
   worstValues: nmseOfLayer,
-  /** Of the attention output. */
-  worstLayer: nmseOfLayer,
-  worstHead: z.strictObject({ layer: count, head: count, nmse: figure }),
+  /** Of the attention output; null, as its figures by layer, where attention stays inside the model. */
+  worstLayer: nmseOfLayer.nullable(),
+  worstHead: z.strictObject({ layer: count, head: count, nmse: figure }).nullable(),
   layers: z.array(
     z.strictObject({
       layer: count,
@@ -99,10 +105,12 @@ const noise = z.strictObject({
 
 const failingLayer = z.strictObject({
   layer: count,
+  /** What its noise comes from, by the ratio of the three figures. */
   source: z.literal(['keys', 'values', 'keys and values']),
   keyNmse: figure,
   valueNmse: figure,
   outputNmse: figure,
+  worstHead: z.strictObject({ head: count, nmse: figure }),
 });
 
 const measured = z.strictObject({
@@ -132,7 +140,7 @@ const measured = z.strictObject({
   failingLayers: z.array(failingLayer),
   rate: z.strictObject({
     ...rate.shape,
-    /** Of the rate of the uncut model. */
+    /** Of the rate of the uncut model on the same windows in the same run. */
     percentOfUncut: figure,
   }),
   checks: z.array(check),
@@ -187,9 +195,9 @@ export const evalReportSchema = z.strictObject({
   /** f16 first, then the schemes in the order they were given. */
   schemes: z.array(z.discriminatedUnion('status', [measured, unmeasurable])),
   retrieval: retrieval.nullable(),
-  /** What the store spared, and what in it was damaged and measured again. */
+  /** Rows that the store spared windows or retrieval prompts, and what in it was damaged and measured again. */
   resumed: z.strictObject({
-    records: count,
+    rows: z.array(z.strictObject({ id: z.string(), windows: count, prompts: count })),
     damaged: z.array(z.strictObject({ key: z.string(), reason: z.string() })),
   }),
 });

@@ -71,7 +71,12 @@ export function retrievalPrompts(
   const badDepth = depths.find((depth) => !(depth >= 0 && depth <= 100));
   if (badDepth !== undefined || depths.length === 0)
     throw refusal('depths', depths, 'at least one, each a number from 0 to 100');
-  if (contexts.length === 0) throw refusal('contexts', contexts, 'at least one');
+  if (
+    contexts.length === 0 ||
+    !contexts.every(isLength) ||
+    new Set(contexts).size < contexts.length
+  )
+    throw refusal('contexts', contexts, 'different numbers of tokens, at least one');
   if (!Number.isSafeInteger(seed)) throw refusal('seed', seed, 'an integer');
   const random = randomNumbers(seed);
   const filler = FILLER.map((sentence) => encode(sentence));
@@ -96,6 +101,10 @@ export function retrievalPrompts(
   });
   for (const { tokens } of prompts) checkTokens(tokens, vocabularySize);
   return prompts;
+}
+
+function isLength(tokens: number): boolean {
+  return Number.isSafeInteger(tokens) && tokens >= 1;
 }
 
 function assemble(

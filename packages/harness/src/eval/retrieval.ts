@@ -96,7 +96,7 @@ async function answerOf(
   const identity = recordIdentity(context, 'retrieval', subject, [...tokens, answerTokens]);
   const kept = await context.records.read(identity, 1);
   if (kept !== null) {
-    context.records.reused++;
+    subject.resumed.prompts++;
     context.progress.resumed(tokens.length, place);
     return kept[0] as number;
   }

@@ -14,6 +14,9 @@ import type { EvaluateOptions } from './evaluate-options.js';
 import type { EvaluatedModel, PlanRun } from './model.js';
 import type { WindowFigures } from './window-figures.js';
 
+/** What progress calls the model itself. */
+export const UNCUT_ID = 'uncut';
+
 export interface SubjectIdentity {
   readonly id: string;
   readonly title: string;
@@ -27,6 +30,8 @@ export class Subject {
   readonly windows: WindowFigures[] = [];
   /** Mean log-probability of the answer to each retrieval prompt that it was given. */
   readonly answers: number[] = [];
+  /** How many of them came from the store. */
+  readonly resumed = { windows: 0, prompts: 0 };
   /** Why it has no figures; null while it has. */
   refused: UnmeasuredRow | null = null;
   readonly #model: EvaluatedModel;
@@ -60,13 +65,13 @@ export function createSubjects({ model, schemes, calibrations }: EvaluateOptions
   readonly f16: Subject;
   readonly others: readonly (Subject | UnmeasuredRow)[];
 } {
-  const ids = [F16.id, ...schemes.map(({ id }) => id)];
+  const ids = [UNCUT_ID, F16.id, ...schemes.map(({ id }) => id)];
   const twice = ids.find((id, i) => ids.indexOf(id) !== i);
   if (twice !== undefined) {
     throw new LowbitKvError('OPTION_INVALID', {
       message: 'two rows of an evaluation have the same id',
       value: twice,
-      valid: 'different ids; f16 is the baseline, which is always there',
+      valid: `different ids; ${F16.id} and ${UNCUT_ID} are always there`,
       next: 'Rename one scheme.',
       where: { field: 'schemes' },
     });

@@ -1,6 +1,7 @@
 /**
- * What verdicts of an evaluation are decided by. The worst layer, the worst bucket of positions and the p99 of the divergence
- * decide; perplexity and means over all positions only inform, because errors cancel in the one and hide in the others.
+ * What verdicts of an evaluation are decided by. The worst bucket of positions and the p99 of the divergence decide; the
+ * worst layer can only take `safe` away. Perplexity and means over all positions inform, because errors cancel in the one
+ * and hide in the others.
  *
  * A divergence of d nats per token means that f16's choices are, on average, e^d times less likely. The limits are
  * judgement: published 4-bit caches that are called lossless stay below 0.02.
@@ -11,7 +12,6 @@ import type { EvalThresholds } from './report.js';
 export const EVAL_THRESHOLDS: EvalThresholds = Object.freeze({
   /** Output NMSE of the worst layer, as in comparisons. */
   safeWorstLayer: THRESHOLDS.safeWorstLayer,
-  careWorstLayer: THRESHOLDS.careWorstLayer,
   /** Mean KL(f16 || scheme) in the worst bucket of positions, nats. */
   safeWorstBucket: 0.02,
   careWorstBucket: 0.1,

@@ -1,6 +1,7 @@
 /** Verdicts in words: the level from the thresholds, the reason from the places that decide, and the layers that fail. */
 import type { PageClass } from '@lowbit-kv/core';
 import type { Verdict } from '../report.js';
+import { layerCause } from './noise-figures.js';
 import type { EvalMeasuredRow, FailingLayer } from './report.js';
 import { seenPacked } from './self-checks.js';
 import { EVAL_THRESHOLDS } from './thresholds.js';
@@ -59,10 +60,11 @@ export function evalVerdict(
   };
 }
 
+/** Noise that the logits do not show takes `safe` away and no more: this text may not have asked for what a layer lost. */
 function decidingFigures({ divergence, buckets, worstBucket, noise }: Judged): Deciding[] {
   const { from, to } = worstBucket;
   const worst = buckets.find((bucket) => bucket.from === from);
-  const { layer, nmse } = noise.worstLayer;
+  const { worstLayer } = noise;
   return [
     {
       value: divergence.p99,
@@ -76,30 +78,39 @@ function decidingFigures({ divergence, buckets, worstBucket, noise }: Judged): D
       care: EVAL_THRESHOLDS.careWorstBucket,
       text: `KL ${figure(worst?.divergence.mean ?? null)} at positions ${from} to ${to - 1}`,
     },
-    {
-      value: nmse,
-      safe: EVAL_THRESHOLDS.safeWorstLayer,
-      care: EVAL_THRESHOLDS.careWorstLayer,
-      text: `worst layer ${layer} output NMSE ${figure(nmse)}`,
-    },
+    ...(worstLayer === null
+      ? []
+      : [
+          {
+            value: worstLayer.nmse,
+            safe: EVAL_THRESHOLDS.safeWorstLayer,
+            care: Number.POSITIVE_INFINITY,
+            text: `worst layer ${worstLayer.layer} output NMSE ${figure(worstLayer.nmse)}`,
+          },
+        ]),
   ];
 }
 
-/** The layers that fail; without one, that none stands out. */
-function layerNotes({ failingLayers }: Judged): string[] {
-  if (failingLayers.length === 0) return ['no layer fails alone: give all layers more bits'];
+/** The layers that fail; without one, the noisiest. */
+function layerNotes({ failingLayers, noise: { worstLayer, layers } }: Judged): string[] {
+  if (worstLayer === null)
+    return ['which layers fail is not known: attention stays inside the model'];
+  if (failingLayers.length === 0) {
+    const noisiest = layers.filter(({ layer }) => layer === worstLayer.layer).map(layerCause);
+    return [`no layer fails alone, the noisiest: ${noisiest.map(layerText).join()}`];
+  }
   const notes = failingLayers.slice(0, NAMED_LAYERS).map(layerText);
   const rest = failingLayers.length - NAMED_LAYERS;
   return rest > 0 ? [...notes, `and ${rest} more layers`] : notes;
 }
 
-function layerText({ layer, source, keyNmse, valueNmse, outputNmse }: FailingLayer): string {
+function layerText({ layer, source, keyNmse, valueNmse, outputNmse, worstHead }: FailingLayer) {
   const own = {
     keys: `NMSE ${figure(keyNmse)} (values ${figure(valueNmse)})`,
     values: `NMSE ${figure(valueNmse)} (keys ${figure(keyNmse)})`,
     'keys and values': `NMSE ${figure(keyNmse)} and ${figure(valueNmse)}`,
   }[source];
-  return `${source} of layer ${layer}: ${own}, output ${figure(outputNmse)}`;
+  return `${source} of layer ${layer}: ${own}, output ${figure(outputNmse)}, head ${worstHead.head} ${figure(worstHead.nmse)}`;
 }
 
 /** Tensors that a scheme quantizes but of which no packed token is attended to in a window. */

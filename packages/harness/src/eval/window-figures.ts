@@ -1,13 +1,15 @@
 /** What one scheme gave in one window, and its numbers in a record. */
-import { type Geometry, LowbitKvError, resolveGeometry } from '@lowbit-kv/core';
+import { LowbitKvError, resolveGeometry } from '@lowbit-kv/core';
 import type { ErrorSum } from '../metrics.js';
-import type { WindowNotes } from './model.js';
+import type { EvaluatedModel, WindowNotes } from './model.js';
 import type { LogitDifference, MeteredWindow } from './window-meter.js';
 
 export interface WindowFigures extends MeteredWindow {
   readonly notes: WindowNotes;
-  /** Of the model and the metrics. */
+  /** Wall clock of the model under the scheme; metrics left out. */
   readonly seconds: number;
+  /** In the run that gave these figures, so that rates are compared within one run. */
+  readonly uncut: UncutFigures;
 }
 
 /** The uncut model in one window. */
@@ -20,14 +22,17 @@ export interface UncutFigures {
 /** Sizes that follow from the options, so that a record needs no header. */
 export interface FigureShape {
   readonly predictions: number;
-  /** Query heads of every layer. */
+  /** Query heads of every layer whose noise is noted. */
   readonly heads: readonly number[];
 }
 
-export function figureShape(geometry: Geometry, windowTokens: number): FigureShape {
+export function figureShape(
+  { geometry, notesHeads = true }: Pick<EvaluatedModel, 'geometry' | 'notesHeads'>,
+  windowTokens: number,
+): FigureShape {
   return {
     predictions: windowTokens - 1,
-    heads: resolveGeometry(geometry).map(({ queryHeads }) => queryHeads),
+    heads: resolveGeometry(geometry).map(({ queryHeads }) => (notesHeads ? queryHeads : 0)),
   };
 }
 
@@ -43,10 +48,9 @@ export function checkNotes({ layers }: WindowNotes, { heads }: FigureShape, name
   });
 }
 
-/** Seconds, bits, constant and same rows. */
-const SINGLE_FIGURES = 4;
+/** Seconds, bits, constant and same rows; of the uncut model seconds, difference and its position. */
+const SINGLE_FIGURES = 7;
 const PREDICTION_FIGURES = 4;
-export const UNCUT_NUMBERS = 3;
 
 export function windowNumberCount({ predictions, heads }: FigureShape): number {
   const sums = heads.reduce((sum, count) => sum + 2 + count, 0);
@@ -54,7 +58,7 @@ export function windowNumberCount({ predictions, heads }: FigureShape): number {
 }
 
 export function windowToNumbers(figures: WindowFigures): Float64Array {
-  const { predictions, constantRows, sameRows, notes, seconds } = figures;
+  const { predictions, constantRows, sameRows, notes, seconds, uncut } = figures;
   const { negativeLog, divergence, agrees, probabilityChange } = predictions;
   const sums = notes.layers.flatMap(({ key, value, heads }) => [key, value, ...heads]);
   return Float64Array.from([
@@ -62,6 +66,9 @@ export function windowToNumbers(figures: WindowFigures): Float64Array {
     notes.storedBits,
     constantRows,
     sameRows,
+    uncut.seconds,
+    uncut.difference.value,
+    uncut.difference.position,
     ...negativeLog,
     ...divergence,
     ...agrees,
@@ -80,6 +87,7 @@ export function windowFromNumbers(numbers: Float64Array, shape: FigureShape): Wi
   };
   const sum = (): ErrorSum => ({ error: number(), energy: number() });
   const [seconds, storedBits, constantRows, sameRows] = [number(), number(), number(), number()];
+  const uncut = { seconds: number(), difference: { value: number(), position: number() } };
   const predictions = {
     negativeLog: list(),
     divergence: list(),
@@ -91,14 +99,5 @@ export function windowFromNumbers(numbers: Float64Array, shape: FigureShape): Wi
     value: sum(),
     heads: Array.from({ length: count }, sum),
   }));
-  return { predictions, constantRows, sameRows, notes: { layers, storedBits }, seconds };
-}
-
-export function uncutToNumbers({ seconds, difference }: UncutFigures): Float64Array {
-  return Float64Array.of(seconds, difference.value, difference.position);
-}
-
-export function uncutFromNumbers(numbers: Float64Array): UncutFigures {
-  const [seconds, value, position] = numbers as unknown as [number, number, number];
-  return { seconds, difference: { value, position } };
+  return { predictions, constantRows, sameRows, notes: { layers, storedBits }, seconds, uncut };
 }

@@ -4,7 +4,15 @@
  * serves all windows.
  */
 import { isWorse } from '../metrics.js';
-import { divergence, largestDifference, type RowSums, rowSums, weightsOf } from './logit-row.js';
+import {
+  type BaselineSums,
+  baselineSums,
+  divergence,
+  largestDifference,
+  negativeLogOf,
+  type RowSums,
+  rowSums,
+} from './logit-row.js';
 import { type RowReceiver, type RowsWanted, receiveRows } from './receive-rows.js';
 
 /** Index t is the prediction of token t + 1. NaN where a row of logits is not finite. */
@@ -40,8 +48,7 @@ export interface Metering<Result> {
 }
 
 interface BaselineRow {
-  readonly sums: RowSums;
-  readonly weightSum: number;
+  readonly sums: BaselineSums;
   readonly targetLogit: number;
   readonly negativeLog: number;
 }
@@ -71,12 +78,10 @@ export class WindowMeter {
       const kept = this.#row(row);
       const value = largestDifference(logits, kept);
       if (isWorse(value, difference.value)) difference = { value, position: row + 1 };
-      const weightSum = weightsOf(logits, kept);
-      const sums = rowSums(logits, kept);
+      const sums = baselineSums(logits, kept);
       const targetLogit = logits[tokens[row + 1] as number] as number;
       this.#baseline[row] = {
         sums,
-        weightSum,
         targetLogit,
         negativeLog: negativeLogOf(sums, targetLogit),
       };
@@ -114,12 +119,12 @@ export class WindowMeter {
       const targetLogit = logits[tokens[row + 1] as number] as number;
       const negativeLog = negativeLogOf(sums, targetLogit);
       predictions.negativeLog[row] = negativeLog;
-      predictions.divergence[row] = divergence(base.sums, sums, base.weightSum);
+      predictions.divergence[row] = divergence(base.sums, sums);
       predictions.agrees[row] = Number.isNaN(sums.total)
         ? Number.NaN
         : Number(sums.top === base.sums.top);
       predictions.probabilityChange[row] = Math.exp(-negativeLog) - Math.exp(-base.negativeLog);
-      // e^d is 1 only for d = 0.
+      // e^d of a logit below the largest is less than 1.
       if (sums.total === logits.length) constantRows++;
       if (sameSums(sums, base.sums) && targetLogit === base.targetLogit) sameRows++;
     });
@@ -131,10 +136,6 @@ export class WindowMeter {
       },
     };
   }
-}
-
-function negativeLogOf({ total, largest }: RowSums, targetLogit: number): number {
-  return Math.log(total) - (targetLogit - largest);
 }
 
 function sameSums(a: RowSums, b: RowSums): boolean {

@@ -2,15 +2,12 @@
 import { type EvalContext, recordIdentity, timedRun, unlessRefused } from './eval-context.js';
 import type { ProgressPlace } from './progress.js';
 import { requireChecks, runChecks } from './self-checks.js';
-import type { Subject } from './subject.js';
+import { type Subject, UNCUT_ID } from './subject.js';
 import {
   checkNotes,
   type FigureShape,
   figureShape,
-  UNCUT_NUMBERS,
   type UncutFigures,
-  uncutFromNumbers,
-  uncutToNumbers,
   type WindowFigures,
   windowFromNumbers,
   windowNumberCount,
@@ -18,17 +15,9 @@ import {
 } from './window-figures.js';
 import { type MeteredWindow, type Metering, WindowMeter } from './window-meter.js';
 
-/** In progress reports. */
-export const UNCUT_ID = 'uncut';
-
-interface Baseline {
-  readonly uncut: UncutFigures;
-  readonly f16: WindowFigures;
-}
+type PlaceOf = (id: string) => ProgressPlace;
 
 export class WindowRunner {
-  /** Of the windows that were run. */
-  readonly uncut: UncutFigures[] = [];
   readonly #context: EvalContext;
   readonly #f16: Subject;
   readonly #schemes: readonly Subject[];
@@ -48,40 +37,40 @@ export class WindowRunner {
     this.#f16 = f16;
     this.#schemes = schemes;
     this.#allowedDifference = allowedDifference;
-    this.#shape = figureShape(model.geometry, windowTokens);
+    this.#shape = figureShape(model, windowTokens);
   }
 
   /** Figures go to the subjects; schemes that do not fit become refused. Throws MEASUREMENT_INVALID for an unsound f16. */
   async run(part: number, tokens: readonly number[]): Promise<void> {
+    const kept = await this.#openOrKept(tokens);
     const live = this.#schemes.filter(({ refused }) => refused === null);
-    const kept = new Map<Subject, WindowFigures>();
-    for (const subject of live) {
-      const figures = await this.#kept(subject, tokens);
-      if (figures !== null) kept.set(subject, figures);
-    }
-    const placeOf = (id: string) => ({ phase: 'windows', id, part, parts: this.#parts }) as const;
+    const { windows: parts } = this.#context.options;
+    const placeOf: PlaceOf = (id) => ({ phase: 'windows', id, part, parts });
     // Schemes are measured against the logits of f16, which no record holds.
-    const keptBaseline = kept.size === live.length ? await this.#keptBaseline(tokens) : null;
-    const { uncut, f16 } = keptBaseline ?? (await this.#measureBaseline(tokens, placeOf));
-    this.uncut.push(uncut);
+    const keptF16 = live.every((subject) => kept.has(subject))
+      ? await this.#kept(this.#f16, tokens)
+      : null;
+    const f16 = keptF16 ?? (await this.#measureBaseline(tokens, placeOf));
     this.#f16.windows.push(f16);
     requireChecks(this.checks(), this.#context.options.model.name);
-    if (keptBaseline === null) {
-      await this.#keepUncut(tokens, uncut);
-      await this.#keep(this.#f16, tokens, f16);
-    } else for (const id of [UNCUT_ID, this.#f16.identity.id]) this.#resumed(tokens, placeOf(id));
+    if (keptF16 === null) await this.#keep(this.#f16, tokens, f16);
+    else {
+      this.#context.progress.resumed(tokens.length, placeOf(UNCUT_ID));
+      this.#resumed(this.#f16, tokens, placeOf);
+    }
     for (const subject of live) {
-      const { id } = subject.identity;
       const before = kept.get(subject);
       if (before !== undefined) {
         subject.windows.push(before);
-        this.#resumed(tokens, placeOf(id));
+        this.#resumed(subject, tokens, placeOf);
         continue;
       }
-      const figures = await unlessRefused(this.#context, subject, () =>
-        this.#measure(subject, tokens, placeOf(id), this.#meterOf().scheme(tokens)),
+      const metering = this.#meterOf().scheme(tokens);
+      const measured = await unlessRefused(this.#context, subject, () =>
+        this.#measure(subject, tokens, placeOf, metering),
       );
-      if (figures === null) continue;
+      if (measured === null) continue;
+      const figures = { ...measured, uncut: f16.uncut };
       subject.windows.push(figures);
       await this.#keep(subject, tokens, figures);
     }
@@ -89,11 +78,19 @@ export class WindowRunner {
 
   /** Of the whole run so far. */
   checks() {
-    return runChecks(this.#f16.windows, this.uncut, this.#allowedDifference);
+    return runChecks(this.#f16.windows, this.#allowedDifference);
   }
 
-  get #parts(): number {
-    return this.#context.options.windows;
+  /** What the store has of this window. The others are opened: one that refuses needs no baseline. */
+  async #openOrKept(tokens: readonly number[]): Promise<Map<Subject, WindowFigures>> {
+    const kept = new Map<Subject, WindowFigures>();
+    for (const subject of this.#schemes) {
+      if (subject.refused !== null) continue;
+      const figures = await this.#kept(subject, tokens);
+      if (figures !== null) kept.set(subject, figures);
+      else await unlessRefused(this.#context, subject, () => subject.open());
+    }
+    return kept;
   }
 
   #meterOf(): WindowMeter {
@@ -103,10 +100,7 @@ export class WindowRunner {
     return this.#meter;
   }
 
-  async #measureBaseline(
-    tokens: readonly number[],
-    placeOf: (id: string) => ProgressPlace,
-  ): Promise<Baseline> {
+  async #measureBaseline(tokens: readonly number[], placeOf: PlaceOf): Promise<WindowFigures> {
     const { model } = this.#context.options;
     const meter = this.#meterOf();
     const { seconds } = await timedRun(
@@ -116,34 +110,28 @@ export class WindowRunner {
       meter.uncut(),
       (sink) => model.uncut(tokens, sink),
     );
-    const place = placeOf(this.#f16.identity.id);
-    const f16 = await this.#measure(this.#f16, tokens, place, meter.f16(tokens));
-    return { uncut: { seconds, difference: f16.difference }, f16 };
+    const measured = await this.#measure(this.#f16, tokens, placeOf, meter.f16(tokens));
+    const { difference, ...figures } = measured;
+    const uncut: UncutFigures = { seconds, difference };
+    return { ...figures, uncut };
   }
 
   async #measure<Metered extends MeteredWindow>(
     subject: Subject,
     tokens: readonly number[],
-    place: ProgressPlace,
+    placeOf: PlaceOf,
     metering: Metering<Metered>,
-  ): Promise<Metered & WindowFigures> {
+  ): Promise<Metered & Omit<WindowFigures, 'uncut'>> {
     const run = await subject.open();
     const { notes, result, seconds } = await timedRun(
       this.#context,
-      place,
+      placeOf(subject.identity.id),
       tokens.length,
       metering,
       (sink) => run.run(tokens, sink),
     );
     checkNotes(notes, this.#shape, this.#context.options.model.name);
     return { ...result, notes, seconds };
-  }
-
-  async #keptBaseline(tokens: readonly number[]): Promise<Baseline | null> {
-    const f16 = await this.#kept(this.#f16, tokens);
-    const identity = recordIdentity(this.#context, 'uncut', null, tokens);
-    const uncut = await this.#context.records.read(identity, UNCUT_NUMBERS);
-    return f16 === null || uncut === null ? null : { f16, uncut: uncutFromNumbers(uncut) };
   }
 
   async #kept(subject: Subject, tokens: readonly number[]): Promise<WindowFigures | null> {
@@ -158,13 +146,8 @@ export class WindowRunner {
     await this.#context.records.write(identity, windowToNumbers(figures));
   }
 
-  async #keepUncut(tokens: readonly number[], figures: UncutFigures): Promise<void> {
-    const identity = recordIdentity(this.#context, 'uncut', null, tokens);
-    await this.#context.records.write(identity, uncutToNumbers(figures));
-  }
-
-  #resumed(tokens: readonly number[], place: ProgressPlace): void {
-    this.#context.records.reused++;
-    this.#context.progress.resumed(tokens.length, place);
+  #resumed(subject: Subject, tokens: readonly number[], placeOf: PlaceOf): void {
+    subject.resumed.windows++;
+    this.#context.progress.resumed(tokens.length, placeOf(subject.identity.id));
   }
 }
