@@ -43,7 +43,7 @@ export async function openUncut(
 }
 
 /** onnxruntime gives f16 as bits, or as a Float16Array where Node has one. */
-function widened({ data, dims }: SessionTensor): Omit<SessionTensor, 'type'> {
+export function widened({ data, dims }: SessionTensor): Omit<SessionTensor, 'type'> {
   if (data instanceof Uint16Array) return { data: decodeF16(data), dims };
   const isFloat = data instanceof Float32Array;
   return isFloat ? { data, dims } : { data: Float32Array.from(data as Iterable<number>), dims };

@@ -4,7 +4,7 @@
 import { LowbitKvError } from '@lowbit-kv/core';
 import type { Dimension } from '../attention/graph-view.js';
 import type { ModelConfig } from './config.js';
-import { headDimOf } from './config.js';
+import { dimsOf, layoutOf } from './past-layout.js';
 
 /** As onnxruntime names element types. */
 export type InputType = 'int64' | 'int32' | 'bool' | 'float32' | 'float16';
@@ -27,8 +27,10 @@ export interface InputStep {
   readonly tokens: readonly number[];
   /** Tokens that came before. */
   readonly position: number;
-  /** 0 for padding, 1 for tokens, `position + tokens` of them; left out: no padding. */
+  /** 0 for padding, 1 for tokens: `position + tokens` entries or, of a fixed cache, more; left out: no padding. */
   readonly mask?: readonly number[];
+  /** What `attention_mask` is about. Default `all`. */
+  readonly masked?: 'all' | 'new';
 }
 
 const F16_ONE = 0x3c00;
@@ -37,7 +39,8 @@ const F16_ONE = 0x3c00;
 const INPUTS: Readonly<Record<string, (step: InputStep, input: ModelInput) => Numbers>> = {
   input_ids: ({ tokens }) => ({ values: tokens, dims: [1, tokens.length] }),
   attention_mask: (step) => {
-    const values = maskOf(step);
+    const all = maskOf(step);
+    const values = step.masked === 'new' ? newOf(step, all) : all;
     return { values, dims: [1, values.length] };
   },
   position_ids: (step) => {
@@ -49,8 +52,14 @@ const INPUTS: Readonly<Record<string, (step: InputStep, input: ModelInput) => Nu
     dims: [tokens.length],
   }),
   use_cache_branch: ({ position }) => ({ values: [position > 0 ? 1 : 0], dims: [1] }),
-  num_logits_to_keep: allLogits,
-  logits_to_keep: allLogits,
+  num_logits_to_keep: single(() => 0),
+  logits_to_keep: single(() => 0),
+  past_sequence_length: single(({ position }) => position),
+  past_seq_len: single(({ position }) => position),
+  total_sequence_length: single(totalOf),
+  total_seq_len: single(totalOf),
+  // Of GroupQueryAttention: one less than the total.
+  seqlens_k: single((step) => totalOf(step) - 1),
 };
 
 interface Numbers {
@@ -73,14 +82,9 @@ export function isPast(input: ModelInput): boolean {
   return /^past|cache/.test(input.name) && /^float/.test(input.type) && input.shape?.length === 4;
 }
 
-/** `[1, heads, past, headDim]` as declared, the configuration's numbers where dimensions are dynamic. */
+/** In the layout of the input; the configuration's numbers where dimensions are open. Throws MODEL_UNSUPPORTED. */
 export function pastDims(input: ModelInput, past: number, config: ModelConfig): number[] {
-  const [, heads, , headDim] = input.shape ?? [];
-  const ofConfig = [config.num_key_value_heads ?? config.num_attention_heads, headDimOf(config)];
-  const known = [heads, headDim].map((dim, i) => (typeof dim === 'number' ? dim : ofConfig[i]));
-  const [kvHeads, channels] = known;
-  if (kvHeads == null || channels == null) throw unknownInput(input);
-  return [1, kvHeads, past, channels];
+  return dimsOf(layoutOf(input, config), past);
 }
 
 export function unknownInput(input: ModelInput): LowbitKvError {
@@ -92,8 +96,21 @@ export function unknownInput(input: ModelInput): LowbitKvError {
   });
 }
 
-function allLogits(_step: InputStep, { shape }: ModelInput): Numbers {
-  return { values: [0], dims: shape?.length === 1 ? [1] : [] };
+/** One number, of the rank that the model declares. */
+function single(value: (step: InputStep) => number) {
+  return (step: InputStep, { shape }: ModelInput): Numbers => ({
+    values: [value(step)],
+    dims: (shape ?? []).map(() => 1),
+  });
+}
+
+function totalOf({ tokens, position }: InputStep): number {
+  return position + tokens.length;
+}
+
+/** Entries of the new tokens. */
+function newOf({ tokens, position }: InputStep, all: readonly number[]): readonly number[] {
+  return all.slice(position, position + tokens.length);
 }
 
 function maskOf({ tokens, position, mask }: InputStep): readonly number[] {
@@ -101,13 +118,13 @@ function maskOf({ tokens, position, mask }: InputStep): readonly number[] {
 }
 
 /** Positions count tokens, not padding; padding has 0. */
-function positionsOf(step: InputStep): number[] {
+function positionsOf(step: InputStep): readonly number[] {
   let seen = 0;
   const all = maskOf(step).map((entry) => {
     seen += entry;
     return Math.max(0, seen - 1);
   });
-  return all.slice(step.position);
+  return newOf(step, all);
 }
 
 function typed(input: ModelInput, values: readonly number[]): Pick<Feed, 'type' | 'data'> {

@@ -12,7 +12,7 @@ export class PastZeros {
     this.#config = config;
   }
 
-  /** `[1, heads, past, headDim]`. Grown when the past is longer than before. */
+  /** In the layout of the input. Grown when the past is longer than before. */
   feed(input: ModelInput, past: number): Feed {
     const dims = pastDims(input, past, this.#config);
     const count = dims.reduce((product, dim) => product * dim, 1);

@@ -20,12 +20,17 @@ export interface LoadedModel {
 export async function readModel(files: ModelFiles): Promise<LoadedModel> {
   const bytes = await modelBytes(files);
   const { model, graph } = parseModel(files, bytes);
-  const hash = createHash('sha256').update(bytes);
   const locations = externalLocations(graph);
   await inlineExternalData(graph, files.external);
-  for (const location of locations)
-    for await (const chunk of files.external.stream(location)) hash.update(chunk);
-  return { model, fingerprint: hash.digest('hex') };
+  return { model, fingerprint: await hashOf(files, bytes, locations) };
+}
+
+/** The fingerprint alone: external data is not kept in memory. Throws MODEL_INVALID. */
+export async function fingerprintOf(files: ModelFiles): Promise<string> {
+  const bytes = await modelBytes(files);
+  const { graph } = parseModel(files, bytes);
+  await checkExternalData(graph, files.external);
+  return hashOf(files, bytes, externalLocations(graph));
 }
 
 /** Checks a model without reading its external data; gives the names of the files. Throws MODEL_INVALID. */
@@ -33,6 +38,17 @@ export async function checkModel(files: ModelFiles): Promise<string[]> {
   const { graph } = parseModel(files, await modelBytes(files));
   await checkExternalData(graph, files.external);
   return externalLocations(graph);
+}
+
+async function hashOf(
+  { external }: ModelFiles,
+  bytes: Uint8Array,
+  locations: readonly string[],
+): Promise<string> {
+  const hash = createHash('sha256').update(bytes);
+  for (const location of locations)
+    for await (const chunk of external.stream(location)) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 async function modelBytes({ model }: ModelFiles): Promise<Uint8Array> {
