@@ -2,18 +2,22 @@
  * Hard situations from fixtures/cases on ONNX Runtime: expected answers come from the case, not from the reference backend.
  */
 import {
+  type Backend,
+  createCache,
+  createPlan,
   f16ToF32,
+  f32Tensor,
   type Geometry,
   LowbitKvError,
   type QuantizedTensorScheme,
 } from '@lowbit-kv/core';
-import { lcgNormal } from '@lowbit-kv/core/testing';
+import { lcgNormal, maxAbsDifference } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
 import { attendOnce } from './support/attend-once.js';
 import { encodeOnce, readCodes, signed } from './support/encode-once.js';
 import { loadCase } from './support/load-case.js';
 import { asymmetric, bands, channelScaled, scheme, symmetric } from './support/schemes.js';
-import { createTwin } from './support/twin.js';
+import { backend, createTwin } from './support/twin.js';
 
 const f16 = { bits: 16 } as const;
 
@@ -62,6 +66,44 @@ it('onnx-reference-parity: past and new tokens weigh as computed by hand', async
   expect(result.logSumExp[0]).toBeCloseTo(Math.log(Math.exp(4) + 1), 5);
   expect(result.decoded.key.shape[0]).toBe(expected.presentLength);
   expect([...result.decoded.key.data]).toEqual(expected.presentK.flat());
+});
+
+/** Window pages full of NaN, so that anything read past the length shows. */
+const poisoned: Backend = {
+  ...backend,
+  createStore: async (plan, options) => {
+    const store = await backend.createStore(plan, options);
+    const count = options.pages[0]?.window ?? 0;
+    const pages = Array.from({ length: count }, (_, i) => i);
+    const bytes = new Uint8Array(count * (plan.layers[0]?.key.windowPageBytes ?? 0)).fill(0xff);
+    for (const tensor of ['key', 'value'] as const)
+      await store.writePages({ layer: 0, tensor, kind: 'window', pages }, bytes);
+    return store;
+  },
+};
+
+it('onnx-reference-parity: room for eight tokens, NaN in it, and the result put where the past came from', async () => {
+  const { input, expected } = loadCase<Parity, { output: number[]; tolerance: number }>(
+    'onnx-reference-parity',
+  );
+  const plan = createPlan(
+    scheme({ key: f16, value: f16 }),
+    geometry(input.D, { scale: input.scale }),
+  );
+  const cache = await createCache(plan, poisoned, { capacity: { tokens: 8 } });
+  const sequence = cache.createSequence();
+  const row = (values: number[][]) => f32Tensor(Float32Array.from(values.flat()), [1, 1, input.D]);
+  const past = { key: row(input.pastK), value: row(input.pastV) };
+  await cache.append([{ sequence, tokens: 1 }], [past]);
+  const step = cache.step([{ sequence, tokens: 1 }]);
+  step.append(0, row(input.newK), row(input.newV));
+  const inside = await step.attend(0, row([input.q])).read();
+  for (const { data } of Object.values(past)) data.set(inside.output.data);
+  await step.commit();
+  const outside = await cache.attend(0, row([input.q]), [sequence]).read();
+  for (const { output } of [inside, outside])
+    expect(maxAbsDifference(output.data, expected.output)).toBeLessThanOrEqual(expected.tolerance);
+  cache.dispose();
 });
 
 describe('num-rounding-ties', () => {

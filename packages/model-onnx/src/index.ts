@@ -27,6 +27,15 @@ export {
 } from './generate/token-run.js';
 export { type FetchedFile, type FetchedModel, fetchModel } from './hub/fetch-model.js';
 export type { FetchModelOptions, FetchProgress } from './hub/options.js';
+export {
+  type InjectedDecoder,
+  type InjectedForward,
+  openInjectedDecoder,
+} from './inject/injected-decoder.js';
+export { type InjectedModelOptions, injectedModel } from './inject/injected-model.js';
+export { openInjectedRun } from './inject/injected-run.js';
+export { injectionNote } from './inject/injected-sequence.js';
+export type { LayerRows, TokenRows } from './inject/token-rows.js';
 export { type CaptureOptions, captureModel } from './measure/capture.js';
 export { type ModelSampleOptions, modelSamples } from './measure/model-samples.js';
 export type { ModelConfig } from './model/config.js';

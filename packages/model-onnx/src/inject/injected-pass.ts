@@ -12,7 +12,7 @@ import type { PastTensor } from './past-tensors.js';
 import type { LayerRows, TokenRows } from './token-rows.js';
 
 export interface InjectedModel {
-  readonly session: ModelSession;
+  readonly session: Pick<ModelSession, 'inputs' | 'run' | 'release'>;
   readonly tensors: readonly PastTensor[];
   readonly layers: number;
   /** Name of an output. */
