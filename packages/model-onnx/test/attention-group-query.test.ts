@@ -1,8 +1,12 @@
-import { LowbitKvError } from '@lowbit-kv/core';
 import { describe, expect, it } from 'vitest';
-import { expectCutEqualsWhole, sitesOf } from './support/cut-and-whole.js';
-import { type TinyOptions, tinyDecoder } from './support/tiny-decoders.js';
-import { type GroupQueryOptions, groupQuery } from './support/tiny-group-query.js';
+import { expectCutEqualsWhole, openTiny, refusalOf, sitesOf } from './support/cut-and-whole.js';
+import {
+  type LayerContext,
+  positionIds,
+  type TinyOptions,
+  tinyDecoder,
+} from './support/tiny-decoders.js';
+import { type GroupQueryOptions, groupQuery, LONG_CONTEXT } from './support/tiny-group-query.js';
 
 const tiny = (options: GroupQueryOptions = {}, more: TinyOptions = {}) =>
   tinyDecoder(groupQuery(options), more);
@@ -32,6 +36,7 @@ it('takes rows, the past, tables and numbers', () => {
       window: 5,
     },
     rotary: HALVES,
+    causal: true,
     masks: [],
     past: {
       inputs: ['past_key_values.0.key', 'past_key_values.0.value'],
@@ -65,58 +70,107 @@ it('owns an embedding before the operator when both have the same', () => {
   expect(standard?.rotary).toEqual(HALVES);
 });
 
+it('leaves an embedding in the graph when queries and keys have different ones', () => {
+  const [site] = sitesOf(tiny({ rotary: 'node', keyBase: 30 }));
+  expect(site?.rotary).toBeNull();
+});
+
 it('leaves an embedding in the graph when its tables are computed', () => {
   const [site] = sitesOf(tiny({ rotary: 'node', tables: 'computed' }));
   expect(site?.rotary).toBeNull();
   expect(site?.query.name).toMatch(/^RotaryEmbedding/);
 });
 
-describe('cut equals whole', () => {
+it('has the short tables where an If chooses by the length, and no longer context', async () => {
+  const decoder = tiny({ tables: 'by-length' }, { sizes: { positions: 128 } });
+  expect(sitesOf(decoder)[0]?.rotary).toMatchObject({ cosine: 'chosen_cosine' });
+  const cut = await openTiny(decoder);
+  expect(cut.contextLimit).toBe(LONG_CONTEXT);
+  await cut.dispose();
+});
+
+describe('cut equals whole, in f32 and f16', () => {
   const forms: Record<string, [GroupQueryOptions, TinyOptions?]> = {
     'embedding inside': [{}],
     'adjacent pairs inside': [{ pairs: 'adjacent' }],
+    'positions as an input': [{ moreInputs: ({ graph }) => [positionIds(graph)] }],
     'no embedding': [{ rotary: 'none' }],
     'embedding before': [{ rotary: 'node' }],
     'adjacent pairs before': [{ rotary: 'node', pairs: 'adjacent' }],
     'standard embedding before': [{ rotary: 'standard-node' }, { opset: 23 }],
+    'embeddings of two bases before': [{ rotary: 'node', keyBase: 30 }],
     'embedding of computed tables before': [{ rotary: 'node', tables: 'computed' }],
+    'tables by length': [{ tables: 'by-length' }],
+    'part of a head turned inside': [{}, { sizes: { headDim: 32, rotaryDim: 16 } }],
+    'part of a head turned before': [{ rotary: 'node' }, { sizes: { rotaryDim: 8 } }],
+    'part of a head turned by the standard operator': [
+      { rotary: 'standard-node', pairs: 'adjacent' },
+      { opset: 23, sizes: { rotaryDim: 8 } },
+    ],
     packed: [{ packed: true }],
+    'packed, adjacent pairs, biases': [{ packed: true, pairs: 'adjacent', bias: true }],
+    biases: [{ bias: true }],
     'scale and soft cap': [{ scale: 0.7, softCap: 1.5 }],
     window: [{ window: 5 }],
-    'head dim 32': [{}, { sizes: { headDim: 32 } }],
-    f16: [{}, { elementType: 'float16' }],
-    'f16, packed, adjacent': [{ packed: true, pairs: 'adjacent' }, { elementType: 'float16' }],
+    'head dim 32, one kv head': [{}, { sizes: { headDim: 32, kvHeads: 1 } }],
   };
   it.each(Object.entries(forms))('%s', async (_name, [options, more]) => {
     await expectCutEqualsWhole(tiny(options, more));
+    await expectCutEqualsWhole(tiny(options, { ...more, elementType: 'float16' }));
+  });
+
+  it('layers that differ in window, soft cap and embedding', async () => {
+    const layers: readonly GroupQueryOptions[] = [
+      { window: 4, softCap: 2 },
+      { rotary: 'none', scale: 0.4 },
+      { pairs: 'adjacent' },
+    ];
+    const mixed = tinyDecoder((context) => groupQuery(layers[context.layer])(context), {
+      sizes: { layers: 3 },
+    });
+    await expectCutEqualsWhole(mixed);
+    const cut = await openTiny(mixed);
+    expect(cut.layers.map(({ geometry }) => geometry.slidingWindow)).toEqual([
+      { size: 4, sinks: 0 },
+      null,
+      null,
+    ]);
+    expect(cut.layers.map(({ geometry }) => geometry.rotary?.pairs)).toEqual([
+      'halves',
+      undefined,
+      'adjacent',
+    ]);
+    await cut.dispose();
   });
 });
 
 describe('refuses', () => {
-  const extra =
-    (count: number) =>
-    ({ graph, sizes }: Parameters<NonNullable<GroupQueryOptions['moreInputs']>>[0]) => [
-      ...Array<string>(count).fill(''),
-      graph.table(`extra_${Math.random()}`, [sizes.queryHeads], Array(sizes.queryHeads).fill(0.5)),
+  const input =
+    (number: number) =>
+    ({ graph, sizes, layer }: LayerContext) => [
+      ...Array<string>(number - 9).fill(''),
+      graph.table(`input_${layer}`, [sizes.queryHeads], Array(sizes.queryHeads).fill(0.5)),
     ];
   const forms: Record<string, [GroupQueryOptions, RegExp]> = {
-    'an attention bias': [{ moreInputs: extra(1) }, /attention bias/],
-    'a sink per head': [{ moreInputs: extra(2) }, /sink/],
-    'scales of a quantized cache': [{ moreInputs: extra(3) }, /quantized/],
+    'an attention bias': [{ moreInputs: input(10) }, /attention bias/],
+    'a sink per head': [{ moreInputs: input(11) }, /sink/],
+    'scales of a quantized cache': [{ moreInputs: input(12) }, /quantized/],
+    'norms of queries and keys': [{ moreInputs: input(14) }, /input that is not known, number 14/],
     'a quantized cache': [{ attributes: { k_quant_type: 'PER_TENSOR' } }, /quantized/],
     'a smooth softmax': [{ attributes: { smooth_softmax: 1 } }, /smooth softmax/],
-    'computed tables': [{ tables: 'computed' }, /computed, not initializers/],
+    'an attribute of the future': [{ attributes: { sparsity: 1 } }, /not known: sparsity/],
+    'computed tables': [{ tables: 'computed' }, /tables of its rotary embedding are computed/],
+    'computed positions': [
+      { moreInputs: ({ graph }) => [graph.node('Abs', [positionIds(graph)])] },
+      /positions of its rotary embedding are computed/,
+    ],
     'a past that is no input': [{ pastFrom: 'node' }, /past is no input of the model/],
   };
   it.each(Object.entries(forms))('%s', (_name, [options, reason]) => {
-    const decoder = tiny(options);
-    expect(() => sitesOf(decoder)).toThrow(reason);
-    try {
-      sitesOf(decoder);
-    } catch (error) {
-      expect(LowbitKvError.is(error, 'MODEL_UNSUPPORTED')).toBe(true);
-      expect(String(error)).toContain('attention_0 and 1 more');
-      expect(String(error)).toContain('past-injection');
-    }
+    const refusal = refusalOf(tiny(options));
+    expect(refusal).toMatch(reason);
+    expect(refusal).toContain('GroupQueryAttention');
+    expect(refusal).toContain('attention_0 and 1 more');
+    expect(refusal).toContain('--attention past-injection');
   });
 });

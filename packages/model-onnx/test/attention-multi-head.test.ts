@@ -20,6 +20,7 @@ it('takes rows, the past and what the operator says of itself', () => {
       elementType: 'float32',
       geometry: { ...geometry, softCap: null, window: null },
       rotary: null,
+      causal: true,
       masks: [],
       past: {
         inputs: [`past_key_values.${layer}.key`, `past_key_values.${layer}.value`],
@@ -96,6 +97,8 @@ describe('cut decoders equal whole ones', () => {
     'rotary of neighbours': { rotary: 'adjacent' },
     'bias and scale': { bias: true, scale: 0.3 },
     'a causal mask': { mask: 'causal' },
+    'a mask of a window': { mask: 'window' },
+    'causal itself, and a mask that hides nothing': { unidirectional: true, mask: 'bidirectional' },
     'padding mask': { padding: true },
     'keys heads first': { inputs: 'heads-first' },
     'no past': { past: false },

@@ -7,9 +7,10 @@ import { looksLikeAttention } from './attention-like.js';
 import { intAttribute } from './attributes.js';
 import { type CachedHeads, cachedHeads } from './decomposed-cache.js';
 import { type Scores, scoresOf } from './decomposed-scores.js';
+import { floatTypeOf } from './float-type.js';
 import type { GraphView } from './graph-view.js';
-import { elementTypeOf } from './group-query.js';
 import { HEADS_FIRST } from './heads-path.js';
+import { refused } from './refusal.js';
 import { type OwnedRotary, ownedRotary } from './rotary-source.js';
 import type { AttentionSite, HeadsValue, SiteGeometry, UnsupportedSite } from './site.js';
 import { foreignTokens } from './sources.js';
@@ -28,7 +29,7 @@ export function recogniseDecomposed(
   const parts = partsOf(view, node);
   if (parts === null) return null;
   const site = 'reason' in parts ? parts : siteOf(view, node, config, parts);
-  return 'reason' in site ? { node: node.name, operator: FORM, reason: site.reason } : site;
+  return 'reason' in site ? { ...refused(node, site.reason), operator: FORM } : site;
 }
 
 interface Refusal {
@@ -86,10 +87,10 @@ function siteOf(
 ): AttentionSite | Refusal {
   const owned = ownedRotary(view, query, key.heads);
   const heads = { query: owned?.query ?? query, key: owned?.key ?? key.heads, value: value.heads };
-  const elementType = elementTypeOf(view, value.heads.name);
+  const elementType = floatTypeOf(view, value.heads.name);
   if (elementType === null) return { reason: 'its values are neither float32 nor float16' };
   const same = [heads.query, heads.key].every(
-    ({ name }) => elementTypeOf(view, name) === elementType,
+    ({ name }) => floatTypeOf(view, name) === elementType,
   );
   const output = castOutput(view, weighted.output, elementType);
   if (!same || output === null)
@@ -105,6 +106,7 @@ function siteOf(
     elementType,
     geometry,
     rotary: owned?.rotary ?? null,
+    causal: false,
     masks: scores.masks,
     past: {
       inputs: [...key.past.inputs, ...value.past.inputs],
@@ -119,11 +121,11 @@ function castOutput(
   name: string,
   elementType: AttentionSite['elementType'],
 ): string | null {
-  if (elementTypeOf(view, name) === elementType) return name;
+  if (floatTypeOf(view, name) === elementType) return name;
   const [cast, second] = view.consumers(name);
   const output = cast?.output[0] ?? '';
   const alone = cast?.opType === 'Cast' && second === undefined;
-  return alone && elementTypeOf(view, output) === elementType ? output : null;
+  return alone && floatTypeOf(view, output) === elementType ? output : null;
 }
 
 function geometryOf(

@@ -6,49 +6,35 @@ import type { NodeProto } from 'onnx-buf';
 import type { ModelConfig } from '../model/config.js';
 import { type GraphView, subgraphsOf } from './graph-view.js';
 import { RECOGNISERS } from './recognisers.js';
+import { FALLBACK, refused, shortList, unsupportedSites } from './refusal.js';
 import type { AttentionSite, UnsupportedSite } from './site.js';
 
 /** In the order of the graph. Throws MODEL_UNSUPPORTED when there is none, or one that cannot be taken over. */
 export function findSites(view: GraphView, config: ModelConfig): AttentionSite[] {
   const sites: AttentionSite[] = [];
-  const refused: UnsupportedSite[] = [];
+  const unsupported: UnsupportedSite[] = [];
   for (const node of view.graph.node) {
     const found = recognise(view, node, config);
     if (found === null) continue;
-    if ('reason' in found) refused.push(found);
+    if ('reason' in found) unsupported.push(found);
     else sites.push(found);
   }
-  if (refused.length > 0) throw unsupportedSites(refused);
+  if (unsupported.length > 0) throw unsupportedSites(unsupported);
   if (sites.length > 0) return sites;
+  const near = candidates(view);
   throw new LowbitKvError('MODEL_UNSUPPORTED', {
-    message: 'no attention was found in the graph',
-    value: [...new Set(view.graph.node.map((node) => node.opType))].sort(),
+    message: `no attention was found in the graph${near.length > 0 ? `; nodes that may be its parts: ${shortList(near)}` : ''}`,
+    value: near.length > 0 ? near.slice(0, NAMED) : operatorsOf(view),
     valid: 'a decoder with attention of a known form',
     next: FALLBACK,
   });
 }
 
-const FALLBACK =
-  'Take the fallback `past-injection`: it leaves the graph whole and changes the past between runs.';
+/** Candidates that an error names. */
+const NAMED = 8;
 
-export function unsupportedSites(refused: readonly UnsupportedSite[]): LowbitKvError {
-  const reasons = new Map<string, string[]>();
-  for (const { node, operator, reason } of refused) {
-    const key = `${operator}: ${reason}`;
-    reasons.set(key, [...(reasons.get(key) ?? []), node]);
-  }
-  const text = [...reasons].map(([key, nodes]) => `${key} (${shortList(nodes)})`).join('; ');
-  return new LowbitKvError('MODEL_UNSUPPORTED', {
-    message: `attention that cannot be taken over: ${text}`,
-    value: refused.length === 1 ? refused[0]?.node : `${refused.length} nodes`,
-    valid: 'causal self-attention with the past as inputs of the model',
-    next: FALLBACK,
-  });
-}
-
-function shortList(nodes: readonly string[]): string {
-  const [first = '', second] = nodes;
-  return second === undefined ? first : `${first} and ${nodes.length - 1} more`;
+function operatorsOf(view: GraphView): string[] {
+  return [...new Set(view.graph.node.map((node) => node.opType))].sort();
 }
 
 function recognise(
@@ -60,18 +46,26 @@ function recognise(
     const found = recogniser(view, node, config);
     if (found !== null) return found;
   }
-  const refuse = (reason: string): UnsupportedSite => ({
-    node: node.name,
-    operator: node.opType,
-    reason,
-  });
-  if (node.opType.includes('Attention')) return refuse('this operator is not known');
+  if (ATTENTION.test(node.opType)) return refused(node, 'this operator is not known');
   return subgraphsOf(node).some((graph) => graph.node.some(attends))
-    ? refuse('attention lies inside its subgraph, as in merged decoders')
+    ? refused(node, 'attention lies inside its subgraph, as in merged decoders')
     : null;
 }
 
+/** Also names of functions that exporters leave in the model. */
+const ATTENTION = /attention/i;
+
 function attends(node: NodeProto): boolean {
-  if (node.opType.includes('Attention') || node.opType === 'Softmax') return true;
+  if (ATTENTION.test(node.opType) || node.opType === 'Softmax') return true;
   return subgraphsOf(node).some((graph) => graph.node.some(attends));
+}
+
+/** Nodes that may be what was sought: every Softmax, and what reads a past. */
+function candidates(view: GraphView): string[] {
+  const pasts = view.graph.input.filter(({ name }) => /past|cache/.test(name));
+  const readers = pasts.flatMap(({ name }) => view.consumers(name));
+  const nodes = view.graph.node.filter(
+    (node) => node.opType === 'Softmax' || readers.includes(node),
+  );
+  return nodes.map((node) => `${node.opType} ${node.name || node.output[0]}`);
 }

@@ -2,11 +2,14 @@
  * `com.microsoft.GroupQueryAttention`: causal, with its past, rotary embedding, window and soft cap inside the operator.
  */
 import type { NodeProto } from 'onnx-buf';
-import { TensorProto_DataType as DataType } from 'onnx-buf';
 import { headDimOf, type ModelConfig } from '../model/config.js';
 import { floatAttribute, intAttribute, stringAttribute } from './attributes.js';
+import { floatTypeOf } from './float-type.js';
 import type { GraphView } from './graph-view.js';
-import { isTable, rotaryBefore } from './rotary-node.js';
+import { pastOfNode } from './node-past.js';
+import { type KnownParts, refused, unknownPart } from './refusal.js';
+import { rotaryBefore } from './rotary-node.js';
+import { constantTable } from './rotary-table.js';
 import type {
   AttentionSite,
   HeadsValue,
@@ -14,6 +17,7 @@ import type {
   SiteGeometry,
   UnsupportedSite,
 } from './site.js';
+import { StaticShapes } from './static-shape.js';
 
 /** Numbers of the operator's inputs. */
 const INPUT = {
@@ -31,26 +35,34 @@ const INPUT = {
   valueScale: 13,
 } as const;
 
+/** Weights of norms of queries and keys, inputs 14 and 15, are what only other devices than the CPU take. */
+const KNOWN: KnownParts = {
+  inputs: 14,
+  outputs: 4,
+  attributes: [
+    ...['num_heads', 'kv_num_heads', 'scale', 'softcap', 'local_window_size', 'do_rotary'],
+    ...['rotary_interleaved', 'smooth_softmax', 'qk_output'],
+    ...['k_quant_type', 'v_quant_type', 'kv_cache_bit_width'],
+  ],
+};
+
 export function recogniseGroupQuery(
   view: GraphView,
   node: NodeProto,
   config: ModelConfig,
 ): AttentionSite | UnsupportedSite | null {
   if (node.opType !== 'GroupQueryAttention' || node.domain !== 'com.microsoft') return null;
-  const refuse = (reason: string): UnsupportedSite => ({
-    node: node.name,
-    operator: node.opType,
-    reason,
-  });
+  const refuse = (reason: string) => refused(node, reason);
   const reason = refusalOf(view, node);
   if (reason !== null) return refuse(reason);
 
   const query = input(node, 'query');
-  const elementType = elementTypeOf(view, query, input(node, 'pastKey'));
+  const elementType = floatTypeOf(view, query, input(node, 'pastKey'));
   if (elementType === null) return refuse('its queries are neither float32 nor float16');
   const headDim = headDimOfNode(view, node, config);
-  if (headDim === null)
-    return refuse('neither a past nor a table nor the configuration says its head dim');
+  if (headDim === null) return refuse('neither shapes nor the configuration say its head dim');
+  const past = pastOfNode(view, node, INPUT.pastKey);
+  if ('reason' in past) return refuse(past.reason);
   const geometry = geometryOf(node, headDim);
   const inside = rotaryInside(node);
   const before = inside === null ? rotaryBefore(view, query, input(node, 'key')) : null;
@@ -62,11 +74,9 @@ export function recogniseGroupQuery(
     elementType,
     geometry,
     rotary: inside ?? before?.rotary ?? null,
+    causal: true,
     masks: [],
-    past: {
-      inputs: node.input.slice(INPUT.pastKey, INPUT.pastValue + 1).filter((name) => name !== ''),
-      outputs: node.output.slice(1, 3).filter((name) => name !== ''),
-    },
+    past,
   };
 }
 
@@ -87,38 +97,25 @@ function refusalOf(view: GraphView, node: NodeProto): string | null {
   if ((node.output[3] ?? '') !== '') return 'it gives out its attention weights';
   if ((input(node, 'key') === '') !== (input(node, 'value') === ''))
     return 'it has only one of keys and values';
-  const past = [input(node, 'pastKey'), input(node, 'pastValue')].filter((name) => name !== '');
-  if (past.some((name) => !view.isGraphInput(name)))
-    return 'its past is no input of the model, as in cross attention or in layers that share a cache';
-  if (intAttribute(node, 'do_rotary', 0) === 0) return null;
-  if (!isTable(view, input(node, 'cosine')) || !isTable(view, input(node, 'sine')))
-    return 'the tables of its rotary embedding are computed, not initializers';
-  const positions = input(node, 'positions');
-  if (positions !== '' && !view.isGraphInput(positions))
-    return 'the positions of its rotary embedding are computed';
-  return null;
-}
-
-export function elementTypeOf(
-  view: GraphView,
-  ...names: readonly string[]
-): 'float32' | 'float16' | null {
-  for (const name of names) {
-    const type = view.elementType(name);
-    if (type === DataType.FLOAT) return 'float32';
-    if (type === DataType.FLOAT16) return 'float16';
+  if (intAttribute(node, 'do_rotary', 0) === 1) {
+    const tables = [input(node, 'cosine'), input(node, 'sine')];
+    if (tables.some((name) => constantTable(view, name) === null))
+      return 'the tables of its rotary embedding are computed';
+    const positions = input(node, 'positions');
+    if (positions !== '' && !view.isGraphInput(positions))
+      return 'the positions of its rotary embedding are computed';
   }
-  return null;
+  return unknownPart(node, KNOWN);
 }
 
 function headDimOfNode(view: GraphView, node: NodeProto, config: ModelConfig): number | null {
   const ofPast = view.shape(input(node, 'pastKey'))?.[3];
   if (typeof ofPast === 'number') return ofPast;
-  // A table may cover a part of the head alone: the configuration knows better.
-  const ofConfig = headDimOf(config);
-  if (ofConfig !== null) return ofConfig;
-  const pairs = view.shape(input(node, 'cosine'))?.[1];
-  return typeof pairs === 'number' ? 2 * pairs : null;
+  const width = StaticShapes.of(view).dims(input(node, 'query'))?.[2] ?? null;
+  if (width === null) return headDimOf(config);
+  const heads = intAttribute(node, 'num_heads', 0);
+  const packed = input(node, 'key') === '' ? 2 * intAttribute(node, 'kv_num_heads', 0) : 0;
+  return width / (heads + packed);
 }
 
 function geometryOf(node: NodeProto, headDim: number): SiteGeometry {
@@ -132,7 +129,7 @@ function geometryOf(node: NodeProto, headDim: number): SiteGeometry {
     valueHeadDim: headDim,
     scale: scale === 0 ? 1 / Math.sqrt(headDim) : scale,
     softCap: softCap === 0 ? null : softCap,
-    window: window === -1 ? null : window,
+    window: window > 0 ? window : null,
   };
 }
 

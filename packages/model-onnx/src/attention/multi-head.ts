@@ -4,10 +4,11 @@
 import type { NodeProto } from 'onnx-buf';
 import { headDimOf, type ModelConfig } from '../model/config.js';
 import { floatAttribute, intAttribute } from './attributes.js';
+import { floatTypeOf } from './float-type.js';
 import type { GraphView } from './graph-view.js';
-import { elementTypeOf } from './group-query.js';
 import { NEVER_SEEN } from './mask-limit.js';
 import { pastOfNode } from './node-past.js';
+import { type KnownParts, refused, unknownPart } from './refusal.js';
 import { ownedRotary } from './rotary-source.js';
 import type { AttentionSite, HeadsValue, MaskValue, UnsupportedSite } from './site.js';
 import { foreignTokens } from './sources.js';
@@ -27,17 +28,19 @@ const INPUT = {
   cacheIndirection: 9,
 } as const;
 
+const KNOWN: KnownParts = {
+  inputs: 10,
+  outputs: 4,
+  attributes: ['num_heads', 'mask_filter_value', 'scale', 'unidirectional'],
+};
+
 export function recogniseMultiHead(
   view: GraphView,
   node: NodeProto,
   config: ModelConfig,
 ): AttentionSite | UnsupportedSite | null {
   if (node.opType !== 'MultiHeadAttention' || node.domain !== 'com.microsoft') return null;
-  const refuse = (reason: string): UnsupportedSite => ({
-    node: node.name,
-    operator: node.opType,
-    reason,
-  });
+  const refuse = (reason: string) => refused(node, reason);
   const reason = refusalOf(view, node);
   if (reason !== null) return refuse(reason);
   const heads = intAttribute(node, 'num_heads', 0);
@@ -46,7 +49,7 @@ export function recogniseMultiHead(
   const dims = headDims(view, layouts, heads, node, config);
   if (dims === null)
     return refuse('neither shapes nor the configuration say the channels of a head');
-  const elementType = elementTypeOf(view, layouts.query.name, input(node, 'pastKey'));
+  const elementType = floatTypeOf(view, layouts.query.name, input(node, 'pastKey'));
   if (elementType === null) return refuse('its queries are neither float32 nor float16');
   const past = pastOfNode(view, node, INPUT.pastKey);
   if ('reason' in past) return refuse(past.reason);
@@ -72,6 +75,7 @@ export function recogniseMultiHead(
       window: null,
     },
     rotary: owned?.rotary ?? null,
+    causal: isCausal(node),
     masks: masksOf(node),
     past,
   };
@@ -81,10 +85,13 @@ function input(node: NodeProto, name: keyof typeof INPUT): string {
   return node.input[INPUT[name]] ?? '';
 }
 
+function isCausal(node: NodeProto): boolean {
+  return intAttribute(node, 'unidirectional', 0) === 1;
+}
+
 /** What of the operator cannot be taken over, in words. */
 function refusalOf(view: GraphView, node: NodeProto): string | null {
-  const causal = intAttribute(node, 'unidirectional', 0) === 1;
-  if (!causal && input(node, 'attentionBias') === '')
+  if (!isCausal(node) && input(node, 'attentionBias') === '')
     return 'it is bidirectional: neither unidirectional nor with a mask';
   if (floatAttribute(node, 'mask_filter_value', NEVER_SEEN) > NEVER_SEEN)
     return 'its masks hide only in part';
@@ -96,7 +103,8 @@ function refusalOf(view: GraphView, node: NodeProto): string | null {
     return 'its past lies in a buffer that the operator writes';
   if ((node.output[3] ?? '') !== '') return 'it gives out its attention weights';
   const [query, key, value] = [input(node, 'query'), input(node, 'key'), input(node, 'value')];
-  return foreignTokens(view, { query, key: key || query, value: value || key || query });
+  const names = { query, key: key || query, value: value || key || query };
+  return foreignTokens(view, names) ?? unknownPart(node, KNOWN);
 }
 
 /** Nothing, or the integers of `attention_mask`: one sequence has no padding. */

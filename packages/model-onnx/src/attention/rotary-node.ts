@@ -5,6 +5,7 @@
 import type { NodeProto } from 'onnx-buf';
 import { floatAttribute, intAttribute } from './attributes.js';
 import type { GraphView } from './graph-view.js';
+import { constantTable } from './rotary-table.js';
 import type { RotarySite } from './site.js';
 
 export interface RotaryBefore {
@@ -29,13 +30,8 @@ export function rotaryBefore(view: GraphView, query: string, key: string): Rotar
     ofQuery.positions === ofKey.positions;
   if (!same || !view.isGraphInput(ofQuery.positions)) return null;
   const { cosine, sine, pairs } = ofQuery;
-  if (!isTable(view, cosine) || !isTable(view, sine)) return null;
+  if (constantTable(view, cosine) === null || constantTable(view, sine) === null) return null;
   return { query: ofQuery.input, key: ofKey.input, rotary: { cosine, sine, pairs } };
-}
-
-/** An initializer `[positions, pairs]`. */
-export function isTable(view: GraphView, name: string): boolean {
-  return view.initializer(name)?.dims.length === 2;
 }
 
 interface RotaryNode extends RotarySite {

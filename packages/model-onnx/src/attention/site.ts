@@ -19,9 +19,9 @@ export interface HeadsValue {
   readonly bias?: { readonly name: string; readonly first: number; readonly count: number };
 }
 
-/** A rotary embedding that the attention node did, and that is ours after the cut: tables of initializers. */
+/** A rotary embedding that the graph did, and that is ours after the cut. */
 export interface RotarySite {
-  /** `[positions, pairs]`. */
+  /** `[positions, pairs]`: names of constant tables. */
   readonly cosine: string;
   readonly sine: string;
   readonly pairs: 'halves' | 'adjacent';
@@ -50,9 +50,11 @@ export interface AttentionSite {
   readonly elementType: 'float32' | 'float16';
   readonly geometry: SiteGeometry;
   readonly rotary: RotarySite | null;
+  /** Whether the form itself hides later tokens. */
+  readonly causal: boolean;
   /**
-   * None: the form itself is causal. Else together they must prove to be a causal mask, with or without a sliding window
-   * (older exports have one of causality and one of padding).
+   * Together, and with the form, they must prove to be a causal mask with or without a sliding window (older exports have
+   * one of causality and one of padding).
    */
   readonly masks: readonly MaskValue[];
   /** Graph inputs that held the past, and outputs that gave it back, where there are any. */

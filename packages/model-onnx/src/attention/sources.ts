@@ -18,13 +18,25 @@ export function sourcesOf(view: GraphView, name: string): ReadonlySet<string> {
     if (view.isGraphInput(at)) sources.add(at);
     const node = view.producer(at);
     if (node === null || SHAPES_ALONE.has(node.opType)) continue;
-    for (const input of inputsOf(node)) {
+    const inputs = inputsOf(node);
+    // Of the second only its element type counts.
+    if (node.opType === 'CastLike') inputs.length = 1;
+    for (const input of inputs) {
       if (seen.has(input)) continue;
       seen.add(input);
       open.push(input);
     }
   }
   return sources;
+}
+
+/** Whether a value is made of more than lengths and positions. */
+export function dependsOnTokens(view: GraphView, name: string): boolean {
+  return tokenSources(view, name).length > 0;
+}
+
+function tokenSources(view: GraphView, name: string): string[] {
+  return [...sourcesOf(view, name)].filter((source) => !PLACES.test(source)).sort();
 }
 
 /**
@@ -36,7 +48,7 @@ export function foreignTokens(
   names: { readonly query: string; readonly key: string; readonly value: string },
 ): string | null {
   const [query, key, value] = [names.query, names.key, names.value].map((name) =>
-    [...sourcesOf(view, name)].filter((source) => !PLACES.test(source)).sort(),
+    tokenSources(view, name),
   );
   const differs = [key, value].find((list) => list?.join() !== query?.join());
   if (differs === undefined) return null;

@@ -7,9 +7,10 @@ import type { NodeProto } from 'onnx-buf';
 import { TensorProto_DataType as DataType } from 'onnx-buf';
 import { headDimOf, type ModelConfig } from '../model/config.js';
 import { floatAttribute, intAttribute } from './attributes.js';
+import { floatTypeOf } from './float-type.js';
 import type { GraphView } from './graph-view.js';
-import { elementTypeOf } from './group-query.js';
 import { pastOfNode } from './node-past.js';
+import { type KnownParts, refused, unknownPart } from './refusal.js';
 import { ownedRotary } from './rotary-source.js';
 import type {
   AttentionSite,
@@ -32,23 +33,28 @@ const INPUT = {
   lengths: 6,
 } as const;
 
+const KNOWN: KnownParts = {
+  inputs: 7,
+  outputs: 4,
+  attributes: [
+    ...['is_causal', 'q_num_heads', 'kv_num_heads', 'scale', 'softcap'],
+    ...['softmax_precision', 'qk_matmul_output_mode'],
+  ],
+};
+
 export function recogniseStandard(
   view: GraphView,
   node: NodeProto,
   config: ModelConfig,
 ): AttentionSite | UnsupportedSite | null {
   if (node.opType !== 'Attention' || !/^(ai\.onnx)?$/.test(node.domain)) return null;
-  const refuse = (reason: string): UnsupportedSite => ({
-    node: node.name,
-    operator: node.opType,
-    reason,
-  });
+  const refuse = (reason: string) => refused(node, reason);
   const [query, key, value] = [input(node, 'query'), input(node, 'key'), input(node, 'value')];
   const reason = refusalOf(node) ?? foreignTokens(view, { query, key, value });
   if (reason !== null) return refuse(reason);
   const masks = masksOf(view, node);
   if (masks === null) return refuse('its mask is neither boolean nor a float');
-  const elementType = elementTypeOf(view, query, input(node, 'pastKey'));
+  const elementType = floatTypeOf(view, query, input(node, 'pastKey'));
   if (elementType === null) return refuse('its queries are neither float32 nor float16');
   const past = pastOfNode(view, node, INPUT.pastKey);
   if ('reason' in past) return refuse(past.reason);
@@ -67,6 +73,7 @@ export function recogniseStandard(
     elementType,
     geometry: { ...geometry, scale: geometry.scale * (owned?.factor ?? 1) },
     rotary: owned?.rotary ?? null,
+    causal: isCausal(node),
     masks,
     past,
   };
@@ -76,6 +83,10 @@ function input(node: NodeProto, name: keyof typeof INPUT): string {
   return node.input[INPUT[name]] ?? '';
 }
 
+function isCausal(node: NodeProto): boolean {
+  return intAttribute(node, 'is_causal', 0) === 1;
+}
+
 /** Inputs of three dimensions come with their numbers of heads. */
 function isRows(node: NodeProto): boolean {
   return intAttribute(node, 'q_num_heads', 0) > 0;
@@ -83,19 +94,19 @@ function isRows(node: NodeProto): boolean {
 
 /** What of the operator cannot be taken over, in words. */
 function refusalOf(node: NodeProto): string | null {
-  if (intAttribute(node, 'is_causal', 0) === 0 && input(node, 'mask') === '')
+  if (!isCausal(node) && input(node, 'mask') === '')
     return 'it is bidirectional: neither is_causal nor with a mask';
   if (input(node, 'lengths') !== '')
     return 'its keys are a buffer of which nonpad_kv_seqlen says how much is filled';
   if ((node.output[3] ?? '') !== '') return 'it gives out its logits or weights';
-  return null;
+  return unknownPart(node, KNOWN);
 }
 
 function masksOf(view: GraphView, node: NodeProto): readonly MaskValue[] | null {
   const name = input(node, 'mask');
   if (name === '') return [];
   if (view.elementType(name) === DataType.BOOL) return [{ name, kind: 'boolean' }];
-  return elementTypeOf(view, name) === null ? null : [{ name, kind: 'added' }];
+  return floatTypeOf(view, name) === null ? null : [{ name, kind: 'added' }];
 }
 
 function geometryOf(view: GraphView, node: NodeProto, config: ModelConfig): SiteGeometry | null {

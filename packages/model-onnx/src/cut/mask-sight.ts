@@ -14,8 +14,8 @@ export interface MaskNumbers {
 /** Positions a query sees, its own included; null: all. A text says why it is neither. */
 export type Sight = { readonly window: number | null } | { readonly reason: string };
 
-/** Of `tokens` queries from an empty past, for every head. */
-export function sightOf(masks: readonly MaskNumbers[], tokens: number): Sight {
+/** Of `tokens` queries from an empty past, for every head. `causal`: later positions are hidden, whatever masks say. */
+export function sightOf(masks: readonly MaskNumbers[], tokens: number, causal: boolean): Sight {
   const views: MaskView[] = [];
   for (const mask of masks) {
     const view = broadcast(mask, tokens);
@@ -25,7 +25,7 @@ export function sightOf(masks: readonly MaskNumbers[], tokens: number): Sight {
   const counts: number[] = [];
   for (let head = 0; head < Math.max(1, ...views.map((view) => view.heads)); head++) {
     for (let query = 0; query < tokens; query++) {
-      const count = countSeen(views, head, query, tokens);
+      const count = countSeen(views, head, query, causal ? query + 1 : tokens);
       if (typeof count === 'string') return { reason: count };
       counts.push(count);
     }
@@ -37,15 +37,15 @@ export function sightOf(masks: readonly MaskNumbers[], tokens: number): Sight {
   return { window: window === tokens ? null : window };
 }
 
-/** How many newest positions a query sees, itself included; a text when it sees others. */
+/** How many newest positions a query sees of those before `end`, itself included; a text when it sees others. */
 function countSeen(
   views: readonly MaskView[],
   head: number,
   query: number,
-  tokens: number,
+  end: number,
 ): number | string {
   let count = 0;
-  for (let position = 0; position < tokens; position++) {
+  for (let position = 0; position < end; position++) {
     let added = 0;
     for (const view of views) added += view.at(head, query, position);
     const seen = added === 0;

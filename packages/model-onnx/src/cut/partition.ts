@@ -2,8 +2,9 @@
  * Cuts a graph at its attention: which nodes run before the first layer's attention, between two, and after the last.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
-import type { NodeProto } from 'onnx-buf';
+import { TensorProto_DataType as DataType, type NodeProto } from 'onnx-buf';
 import { type GraphView, inputsOf } from '../attention/graph-view.js';
+import { FALLBACK } from '../attention/refusal.js';
 import type { AttentionSite } from '../attention/site.js';
 
 export interface SegmentPlan {
@@ -24,6 +25,14 @@ export interface Partition {
   /** The last gives the logits. */
   readonly segments: readonly SegmentPlan[];
 }
+
+/** Names of inputs that hold states, and element types of those that only say how long they are. */
+const PAST = /^past|cache|state/;
+const COUNTS: ReadonlySet<DataType | null> = new Set([
+  DataType.INT64,
+  DataType.INT32,
+  DataType.BOOL,
+]);
 
 /** Number of the segment of what depends on no input. */
 const CONSTANT = -1;
@@ -152,14 +161,18 @@ function draftSegment(
   };
 }
 
-/** The length of the past may be read from its shape: it is fed as zeros. */
+/** Lengths may be read from the shape of a past: it is fed as zeros. States of other layers than attention are pasts too. */
 function refusePastContents(
   view: GraphView,
   sites: readonly AttentionSite[],
   needed: ReadonlySet<NodeProto>,
   logits: string,
 ): void {
-  const contents = new Set(sites.flatMap((site) => site.past.inputs));
+  const inputs = view.graph.input.map((input) => input.name);
+  const contents = new Set([
+    ...sites.flatMap((site) => site.past.inputs),
+    ...inputs.filter((name) => PAST.test(name) && !COUNTS.has(view.elementType(name))),
+  ]);
   const attended = new Set(sites.map((site) => site.output.name));
   for (const node of view.graph.node) {
     if (!needed.has(node) || node.opType === 'Shape' || node.opType === 'Size') continue;
@@ -175,6 +188,6 @@ function unsupported(message: string, value: string): LowbitKvError {
     message,
     value,
     valid: 'a decoder in which keys and values of the past go into attention alone',
-    next: 'Take the fallback `past-injection`.',
+    next: FALLBACK,
   });
 }

@@ -4,18 +4,22 @@
 import { LowbitKvError } from '@lowbit-kv/core';
 import type { ModelProto } from 'onnx-buf';
 import type { GraphView } from '../attention/graph-view.js';
+import { FALLBACK } from '../attention/refusal.js';
 import type { AttentionSite } from '../attention/site.js';
 import type { ModelInput } from '../model/input-contract.js';
 import { ModelSession, type SessionSettings } from '../model/session.js';
 import { Adapters, edgeName } from './adapters.js';
 import type { Partition, SegmentPlan } from './partition.js';
 import { type EdgeValue, writeSegment } from './segment-model.js';
+import { isTokenWise } from './token-wise.js';
 
 export interface Segment {
   readonly plan: SegmentPlan;
   readonly session: ModelSession;
   /** Those of the graph alone. */
   readonly graphInputs: readonly ModelInput[];
+  /** Of the last: every token is worked on by itself. */
+  readonly tokenWise: boolean;
 }
 
 /** Name of the logits that the last segment gives, f32. */
@@ -50,7 +54,8 @@ export async function openSegments(
       const session = await ModelSession.load(what, bytes, settings, external);
       for (const value of session.outputs) carried.set(value.name, value);
       const graphInputs = session.inputs.filter(({ name }) => plan.graphInputs.includes(name));
-      opened.push({ plan, session, graphInputs });
+      const tokenWise = last && isTokenWise(view, plan.nodes);
+      opened.push({ plan, session, graphInputs, tokenWise });
     }
     return opened;
   } catch (error) {
@@ -109,6 +114,6 @@ function known(carried: ReadonlyMap<string, EdgeValue>, name: string): EdgeValue
   throw new LowbitKvError('MODEL_UNSUPPORTED', {
     message: 'a value of an earlier segment has no type',
     value: name,
-    next: 'Take the fallback `past-injection`.',
+    next: FALLBACK,
   });
 }

@@ -29,6 +29,9 @@ export async function openCutDecoder(
   const layers = probed.sites.map((site, i) => layerOf(site, tables[i]?.embedding ?? null));
   const vocabularySize = vocabularyOf(view.shape(logits), files.config);
   const segments = await openSegments(model, view, cut, logits, settings);
+  const dispose = async () => {
+    await Promise.all(segments.map(({ session }) => session.release()));
+  };
   const pass = new ForwardPass({
     segments,
     vocabularySize,
@@ -39,6 +42,12 @@ export async function openCutDecoder(
       preRope: geometry.rotary !== null,
     })),
   });
+  try {
+    pass.checkInputs();
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
   return {
     geometry: geometryOf(layers),
     layers,
@@ -46,8 +55,6 @@ export async function openCutDecoder(
     contextLimit: contextLimitOf(files.config, tables, probed.contextLimit),
     fingerprint,
     forward: (tokens, options) => pass.run(tokens, options),
-    async dispose() {
-      await Promise.all(segments.map(({ session }) => session.release()));
-    },
+    dispose,
   };
 }

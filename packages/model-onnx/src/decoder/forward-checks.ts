@@ -2,6 +2,7 @@
  * Checks around the segments of a decoder.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
+import { FALLBACK } from '../attention/refusal.js';
 import type { SessionTensor } from '../model/session.js';
 
 /** Throws OPTION_INVALID. */
@@ -32,6 +33,6 @@ export function floatsOf(
     message: `${what} does not have the expected size`,
     value: dims,
     valid: `${length} numbers`,
-    next: 'Take the fallback `past-injection`, or check config.json: heads, head dim, vocabulary.',
+    next: `Check config.json: heads, head dim, vocabulary. ${FALLBACK}`,
   });
 }

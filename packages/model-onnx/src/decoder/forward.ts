@@ -49,6 +49,13 @@ export class ForwardPass {
       for (const name of edgesInto(segment)) this.#lastReader.set(name, number);
   }
 
+  /** Throws MODEL_UNSUPPORTED for an input that is not known. */
+  checkInputs(): void {
+    const step = { tokens: [0], position: 0 };
+    for (const { graphInputs } of this.#model.segments)
+      for (const input of graphInputs) this.#feed(input, step);
+  }
+
   /** Throws OPTION_INVALID for tokens or positions the model does not have, MODEL_UNSUPPORTED for other shapes. */
   async run(tokens: readonly number[], options: ForwardOptions): Promise<void> {
     const { position, onLogits } = options;

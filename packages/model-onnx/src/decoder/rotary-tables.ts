@@ -4,7 +4,9 @@
 import { LowbitKvError, type RotaryEmbedding } from '@lowbit-kv/core';
 import { TensorProto_DataType as DataType } from 'onnx-buf';
 import type { GraphView } from '../attention/graph-view.js';
+import { constantTable } from '../attention/rotary-table.js';
 import type { AttentionSite, RotarySite } from '../attention/site.js';
+import { tensorNumbers } from '../model/tensor-numbers.js';
 import { RotaryTable } from './rotary.js';
 
 export interface SiteRotary {
@@ -36,22 +38,22 @@ function readTable(
   { geometry, node }: AttentionSite,
   { cosine, sine, pairs }: RotarySite,
 ): RotaryTable {
-  const dims = view.shape(cosine);
-  const [cosines, sines] = [view.numbers(cosine), view.numbers(sine)];
-  const width = dims?.[1];
-  const fits =
-    typeof width === 'number' &&
-    cosines?.length === sines?.length &&
-    2 * width <= geometry.keyHeadDim;
+  const [ofCosine, ofSine] = [constantTable(view, cosine), constantTable(view, sine)];
+  if (ofCosine === null || ofSine === null) throw new TypeError(`${node} has tables of constants`);
+  const dims = ofCosine.tensor.dims.map(Number);
+  const [rows = 0, width = 0] = dims;
+  const [cosines, sines] = [tensorNumbers(ofCosine.tensor), tensorNumbers(ofSine.tensor)];
+  const fits = cosines?.length === sines?.length && 2 * width <= geometry.keyHeadDim;
   if (!fits || cosines === null || sines === null) {
     throw new LowbitKvError('MODEL_INVALID', {
       message: `the tables of the rotary embedding of ${node} do not fit`,
-      value: { [cosine]: dims, [sine]: view.shape(sine) },
+      value: { [cosine]: dims, [sine]: ofSine.tensor.dims.map(Number) },
       valid: `two tables [positions, up to ${geometry.keyHeadDim / 2}]`,
       next: 'Fetch or export the model again.',
     });
   }
-  const rounding = view.elementType(cosine) === DataType.FLOAT16 ? 'float16' : 'float32';
-  const [c, s] = [Float32Array.from(cosines), Float32Array.from(sines)];
-  return new RotaryTable(pairs, width, c, s, rounding);
+  const used = width * Math.min(rows, ofCosine.limit ?? rows);
+  const rounding = ofCosine.tensor.dataType === DataType.FLOAT16 ? 'float16' : 'float32';
+  const numbers = (all: Float64Array) => Float32Array.from(all.subarray(0, used));
+  return new RotaryTable(pairs, width, numbers(cosines), numbers(sines), rounding);
 }

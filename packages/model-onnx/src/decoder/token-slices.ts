@@ -16,20 +16,21 @@ export interface TokenSlice {
 }
 
 /**
- * Slices that cover the wanted tokens. All tokens at once when one of the inputs is neither `[1, tokens, channels]` nor a
- * single number, so that it cannot be cut.
+ * Slices that cover the wanted tokens. All tokens at once when the segment mixes tokens, or when an input is not
+ * `[1, tokens, channels]`: a single number may be their count.
  */
 export function* tokenSlices(
   feeds: SessionTensors,
-  { graphInputs }: Segment,
+  { graphInputs, tokenWise }: Pick<Segment, 'graphInputs' | 'tokenWise'>,
   count: number,
   wanted: TokenSlice,
 ): Generator<TokenSlice & { readonly feeds: SessionTensors }> {
   const fixed = new Set(graphInputs.map((input) => input.name));
   const edges = Object.entries(feeds).filter(([name]) => !fixed.has(name));
   const divisible =
+    tokenWise &&
     [...fixed].every((name) => WITHOUT_TOKENS.has(name)) &&
-    edges.every(([, tensor]) => isScalar(tensor) || hasTokens(tensor, count));
+    edges.every(([, tensor]) => hasTokens(tensor, count));
   if (!divisible) {
     yield { first: 0, end: count, feeds };
     return;
@@ -37,14 +38,10 @@ export function* tokenSlices(
   for (let first = wanted.first; first < wanted.end; first += SLICE_TOKENS) {
     const end = Math.min(first + SLICE_TOKENS, wanted.end);
     const cut = edges.map(([name, tensor]) => {
-      return [name, isScalar(tensor) ? tensor : sliceOf(tensor, first, end)] as const;
+      return [name, sliceOf(tensor, first, end)] as const;
     });
     yield { first, end, feeds: { ...feeds, ...Object.fromEntries(cut) } };
   }
-}
-
-function isScalar({ dims }: SessionTensor): boolean {
-  return dims.every((dim) => dim === 1) && dims.length < 3;
 }
 
 function hasTokens({ dims }: SessionTensor, count: number): boolean {

@@ -1,6 +1,7 @@
 /**
  * A tiny decoder cut at its attention against the same decoder uncut.
  */
+import { LowbitKvError } from '@lowbit-kv/core';
 import { expect } from 'vitest';
 import { findSites } from '../../src/attention/find-sites.js';
 import { GraphView } from '../../src/attention/graph-view.js';
@@ -14,7 +15,7 @@ import { runWhole } from './run-whole.js';
 import type { TinyDecoder } from './tiny-decoders.js';
 
 /** Largest difference of two logits. In f16 every operator rounds, attention of the cut decoder does not. */
-const TOLERANCE = { float32: 1e-4, float16: 2e-2 } as const;
+export const TOLERANCE = { float32: 1e-4, float16: 2e-2 } as const;
 
 export const TOKENS: readonly number[] = Array.from({ length: 24 }, (_, i) => (i * i * 7 + 3) % 50);
 /** A prompt, then single tokens. */
@@ -23,6 +24,21 @@ export const PIECES: readonly number[] = [10, ...Array(14).fill(1)];
 /** What the graph says alone: no configuration. */
 export function sitesOf({ model }: TinyDecoder): AttentionSite[] {
   return findSites(new GraphView(model), {});
+}
+
+/** What the error says when the attention of a decoder is refused. */
+export function refusalOf(decoder: TinyDecoder): string {
+  try {
+    sitesOf(decoder);
+  } catch (error) {
+    if (LowbitKvError.is(error, 'MODEL_UNSUPPORTED')) return String(error);
+    throw error;
+  }
+  throw new Error('the decoder was not refused');
+}
+
+export function openTiny({ model }: TinyDecoder, config?: unknown): Promise<Decoder> {
+  return openCutDecoder(modelFromBytes({ model: modelBytes(model), config }));
 }
 
 /**
@@ -34,19 +50,32 @@ export async function expectCutEqualsWhole(
   whole: TinyDecoder = decoder,
 ): Promise<void> {
   const expected = await runWhole(whole, TOKENS);
+  await expectCut(await openTiny(decoder), expected, decoder.elementType);
+}
+
+/** Of a decoder that is then disposed of. */
+export async function expectCut(
+  cut: Decoder,
+  expected: Float32Array,
+  elementType: TinyDecoder['elementType'],
+): Promise<void> {
   // A test that zeros pass would be none.
   expect(largest(expected)).toBeGreaterThan(1);
-  const cut = await openCutDecoder(modelFromBytes({ model: modelBytes(decoder.model) }));
   try {
-    for (const pieces of [[TOKENS.length], PIECES]) {
-      const logits = await runCut(cut, TOKENS, pieces);
-      expect(largest(logits.map((x, i) => x - (expected[i] ?? 0)))).toBeLessThan(
-        TOLERANCE[decoder.elementType],
+    for (const pieces of [[TOKENS.length], PIECES])
+      expect(farthest(await runCut(cut, TOKENS, pieces), expected)).toBeLessThan(
+        TOLERANCE[elementType],
       );
-    }
   } finally {
     await cut.dispose();
   }
+}
+
+/** Largest difference; infinite where lengths differ. */
+export function farthest(a: Float32Array, b: Float32Array): number {
+  return a.length === b.length
+    ? largest(a.map((x, i) => x - (b[i] ?? Number.NaN)))
+    : Number.POSITIVE_INFINITY;
 }
 
 /** Logits `[tokens, vocabulary]` with attention in float64. */

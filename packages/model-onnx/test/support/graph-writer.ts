@@ -24,8 +24,13 @@ import { type Random, seededRandom } from './random.js';
 
 export type FloatType = 'float32' | 'float16';
 
-/** A plain number is an integer. */
-export type AttributeValue = number | string | readonly number[] | { readonly float: number };
+/** A plain number is an integer; `constants` are initializers of the graph that a branch of an If gives. */
+export type AttributeValue =
+  | number
+  | string
+  | readonly number[]
+  | { readonly float: number }
+  | { readonly constants: readonly string[] };
 
 export interface NodeOptions {
   readonly domain?: 'com.microsoft';
@@ -137,11 +142,31 @@ export class GraphWriter {
         input: [...inputs],
         output: [...output],
         attribute: Object.entries(options.attributes ?? {}).map(([key, value]) =>
-          attribute(key, value),
+          typeof value === 'object' && 'constants' in value
+            ? this.#branch(key, value.constants)
+            : attribute(key, value),
         ),
       }),
     );
     return output[0] ?? '';
+  }
+
+  /** A graph of Constant nodes, as exporters write it, in the order of the initializers. */
+  #branch(key: string, names: readonly string[]): AttributeProto {
+    const tensors = this.#initializers.filter((tensor) => names.includes(tensor.name));
+    const node = tensors.map((t, i) =>
+      create(NodeProtoSchema, {
+        opType: 'Constant',
+        output: [`${key}_${i}`],
+        attribute: [create(AttributeProtoSchema, { name: 'value', type: AttributeType.TENSOR, t })],
+      }),
+    );
+    const output = tensors.map((t, i) => valueInfo(`${key}_${i}`, t.dims.map(Number), t.dataType));
+    return create(AttributeProtoSchema, {
+      name: key,
+      type: AttributeType.GRAPH,
+      g: create(GraphProtoSchema, { name: key, node, output }),
+    });
   }
 
   model(): ModelProto {
@@ -198,7 +223,10 @@ function valueInfo(
   });
 }
 
-function attribute(name: string, value: AttributeValue): AttributeProto {
+function attribute(
+  name: string,
+  value: Exclude<AttributeValue, { readonly constants: readonly string[] }>,
+): AttributeProto {
   if (typeof value === 'string')
     return create(AttributeProtoSchema, {
       name,

@@ -17,6 +17,8 @@ export interface TinySizes {
   readonly queryHeads: number;
   readonly kvHeads: number;
   readonly headDim: number;
+  /** Channels of a head that the rotary embedding turns; all of them by default. */
+  readonly rotaryDim?: number;
   /** Rows of the tables of the rotary embedding. */
   readonly positions: number;
 }
@@ -153,11 +155,14 @@ export function attentionMask(graph: GraphWriter): string {
   return graph.input('attention_mask', ['batch', 'total'], DataType.INT64);
 }
 
-/** Tables `[positions, headDim / 2]` of the rotary embedding. */
-export function rotaryTables({ graph, sizes }: LayerContext, base = 100) {
-  const pairs = sizes.headDim / 2;
-  const table = (name: string, f: (angle: number) => number) =>
-    graph.once(name, () =>
+const ROTARY_BASE = 100;
+
+/** Tables `[positions, rotaryDim / 2]` of the rotary embedding. */
+export function rotaryTables({ graph, sizes }: LayerContext, base = ROTARY_BASE) {
+  const pairs = (sizes.rotaryDim ?? sizes.headDim) / 2;
+  const table = (kind: string, f: (angle: number) => number) => {
+    const name = base === ROTARY_BASE ? kind : `${kind}_${base}`;
+    return graph.once(name, () =>
       graph.table(
         name,
         [sizes.positions, pairs],
@@ -166,25 +171,33 @@ export function rotaryTables({ graph, sizes }: LayerContext, base = 100) {
         ),
       ),
     );
+  };
   return { cosine: table('cos_cache', Math.cos), sine: table('sin_cache', Math.sin) };
 }
 
-/** The model as a file, and its weights of at least `threshold` bytes in a file beside it. */
+/** The model as a file, and its weights of at least `threshold` bytes in files beside it, in turns where there are several. */
 export function withExternalData(
   { model }: TinyDecoder,
-  location: string,
+  locations: string | readonly string[],
   threshold = 1024,
-): { readonly bytes: Uint8Array; readonly data: Uint8Array } {
-  const parts: Uint8Array[] = [];
-  let offset = 0;
+): {
+  readonly bytes: Uint8Array;
+  /** Of the first location. */
+  readonly data: Uint8Array;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+} {
+  const parts = [locations].flat().map((location) => ({ location, data: [] as Uint8Array[] }));
   const graph = model.graph;
   if (graph === undefined) throw new Error('the writer always makes a graph');
+  let turn = 0;
   const initializer = graph.initializer.map((tensor) => {
-    const length = tensor.rawData.length;
-    if (length < threshold) return tensor;
-    const entries = { location, offset: `${offset}`, length: `${length}` };
-    parts.push(tensor.rawData);
-    offset += length;
+    const part = parts[turn % parts.length];
+    if (tensor.rawData.length < threshold || part === undefined) return tensor;
+    turn++;
+    const offset = part.data.reduce((sum, { length }) => sum + length, 0);
+    const { length } = tensor.rawData;
+    const entries = { location: part.location, offset: `${offset}`, length: `${length}` };
+    part.data.push(tensor.rawData);
     return {
       ...tensor,
       rawData: new Uint8Array(),
@@ -194,8 +207,10 @@ export function withExternalData(
       ),
     };
   });
+  const files = parts.map(({ location, data }) => [location, Buffer.concat(data)] as const);
   return {
     bytes: modelBytes({ ...model, graph: { ...graph, initializer } }),
-    data: Buffer.concat(parts),
+    data: files[0]?.[1] ?? new Uint8Array(),
+    files: Object.fromEntries(files),
   };
 }

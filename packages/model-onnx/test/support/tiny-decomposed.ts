@@ -26,6 +26,8 @@ export interface DecomposedOptions {
   readonly mask?: MaskForm;
   readonly sight?: Sight;
   readonly pastLength?: PastLength;
+  /** Every layer cuts the mask to the length of its own keys. */
+  readonly maskPerLayer?: boolean;
   /** Softmax in f32 whatever the model has. */
   readonly softmaxInFloat32?: boolean;
   /** Weights that are NaN become 0, as newer exporters guard rows that see nothing. */
@@ -33,7 +35,15 @@ export interface DecomposedOptions {
   readonly heads?: Heads;
   /** Keys and values of another input, `encoder_states`. */
   readonly cross?: boolean;
+  /** What no decoder of ours may do. */
+  readonly odd?: Odd;
 }
+
+/**
+ * `sink`: a logit beside those of tokens. `late-cap`: a soft cap after the mask. `weights`: given out. `computed-past`: not
+ * as the graph's inputs give it.
+ */
+export type Odd = 'sink' | 'late-cap' | 'weights' | 'computed-past';
 
 /** `seen-and-padding`: a Where for causality and an Add for padding. */
 export type MaskForm =
@@ -58,7 +68,7 @@ export function decomposed(options: DecomposedOptions = {}): AttentionForm {
     if (scale === 'query') query = times(query, scaleBy);
     if (scale === 'roots') query = byRoot(query);
     const newKey = scale === 'key-before-cache' ? times(projected.key, scaleBy) : projected.key;
-    const cached = cachedHeads(context, options.cache ?? 'heads-first', newKey, projected.value);
+    const cached = cachedHeads(context, options, newKey, projected.value);
     const repeat = (value: string) => repeatedHeads(context, value, options.repeat ?? 'expand');
     let key =
       options.cache === 'channels-first' ? cached.key : transposed(context, repeat(cached.key));
@@ -69,7 +79,11 @@ export function decomposed(options: DecomposedOptions = {}): AttentionForm {
     if (scale === 'product') logits = times(logits, scaleBy);
     if (scale === 'divided') logits = graph.node('Div', [logits, graph.number(1 / scaleBy)]);
     if (options.softCap !== undefined) logits = capped(context, logits, options.softCap);
-    const weights = softmax(context, masked(context, logits, options), options);
+    logits = masked(context, logits, options, cached.key);
+    if (options.odd === 'late-cap') logits = capped(context, logits, 30);
+    const weights = softmax(context, logits, options);
+    if (options.odd === 'weights')
+      graph.output(weights, ['batch', sizes.queryHeads, 'tokens', 'total']);
     const attended = graph.node('MatMul', [weights, repeat(cached.value)], {
       name: `weighted_${layer}`,
     });
@@ -98,7 +112,7 @@ function rootFromShape({ graph }: LayerContext, query: string): string {
 /** Keys and values with those of the past before them, heads first, declared as what is given back. */
 function cachedHeads(
   context: LayerContext,
-  cache: NonNullable<DecomposedOptions['cache']>,
+  { cache = 'heads-first', odd }: DecomposedOptions,
   key: string,
   value: string,
 ): { readonly key: string; readonly value: string } {
@@ -108,7 +122,10 @@ function cachedHeads(
   const permuted = (name: string, perm: readonly number[]) =>
     graph.node('Transpose', [name], { attributes: { perm } });
   const joined = (past: string, rows: string, axis: number, present: string) =>
-    graph.node('Concat', [past, rows], { attributes: { axis }, outputs: [present] });
+    graph.node('Concat', [odd === 'computed-past' ? graph.node('Abs', [past]) : past, rows], {
+      attributes: { axis },
+      outputs: [present],
+    });
   if (cache === 'tokens-first') {
     const past = pastOf(context, ['batch', 'past', kvHeads, headDim]);
     const present = presentOf(context, ['batch', 'total', kvHeads, headDim]);
@@ -137,7 +154,12 @@ function capped({ graph }: LayerContext, logits: string, cap: number): string {
   return graph.node('Mul', [tangent, graph.number(cap)]);
 }
 
-function masked(context: LayerContext, logits: string, options: DecomposedOptions): string {
+function masked(
+  context: LayerContext,
+  logits: string,
+  options: DecomposedOptions,
+  key: string,
+): string {
   const { graph } = context;
   const { mask = 'added', sight = 'causal' } = options;
   const from = options.pastLength ?? (options.cache === 'none' ? 'none' : 'past');
@@ -147,8 +169,10 @@ function masked(context: LayerContext, logits: string, options: DecomposedOption
     case 'none':
       return logits;
     case 'added':
-    case 'added-padding':
-      return graph.node('Add', [logits, addedMask(context, sight, from, mask === 'added-padding')]);
+    case 'added-padding': {
+      const added = addedMask(context, sight, from, mask === 'added-padding');
+      return graph.node('Add', [logits, options.maskPerLayer ? cut(added) : added]);
+    }
     case 'where-seen':
       return where();
     case 'where-hidden': {
@@ -162,13 +186,27 @@ function masked(context: LayerContext, logits: string, options: DecomposedOption
       return graph.node('Add', [where(), padding]);
     }
   }
+
+  function cut(value: string): string {
+    const total = graph.node('Gather', [graph.node('Shape', [key]), graph.ints(2)]);
+    return graph.node('Slice', [value, graph.ints(0), total, graph.ints(3)]);
+  }
 }
 
 function softmax(
-  { graph, layer }: LayerContext,
+  { graph, layer, sizes }: LayerContext,
   logits: string,
-  { softmaxInFloat32 = false, guarded = false }: DecomposedOptions,
+  { softmaxInFloat32 = false, guarded = false, odd }: DecomposedOptions,
 ): string {
+  if (odd === 'sink') {
+    const { queryHeads } = sizes;
+    const sink = graph.table(`sink_${layer}`, [1, queryHeads, 1, 1], Array(queryHeads).fill(1));
+    const column = graph.node('Mul', [graph.node('ReduceMax', [logits, graph.ints(-1)]), sink]);
+    const wide = graph.node('Softmax', [
+      graph.node('Concat', [logits, column], { attributes: { axis: -1 } }),
+    ]);
+    return graph.node('Slice', [wide, graph.ints(0), graph.ints(-1), graph.ints(-1)]);
+  }
   const cast = (value: string, to: DataType) =>
     softmaxInFloat32 ? graph.node('Cast', [value], { attributes: { to } }) : value;
   const weights = cast(

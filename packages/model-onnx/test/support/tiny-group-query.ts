@@ -23,16 +23,21 @@ export interface GroupQueryOptions {
   readonly scale?: number;
   readonly softCap?: number;
   readonly window?: number;
-  /** `dynamic`: the tables are computed in the graph. `query`: keys have tables of their own. */
-  readonly tables?: 'initializers' | 'computed';
+  /** `by-length`: those of `LONG_CONTEXT` tokens and less, or others, by an If. Default `initializers`. */
+  readonly tables?: 'initializers' | 'computed' | 'by-length';
   /** Base of the keys' embedding where it is not that of the queries. */
   readonly keyBase?: number;
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
+  /** A vector added to queries, keys and values. */
+  readonly bias?: boolean;
   /** Inputs from the position ids on, number 9. */
   readonly moreInputs?: (context: LayerContext) => readonly string[];
-  /** A node reads what the operator gives back as past. */
+  /** `node`: not as the graph's inputs give it. Default `input`. */
   readonly pastFrom?: 'input' | 'node';
 }
+
+/** Longest context for the first of two tables. */
+export const LONG_CONTEXT = 40;
 
 export function groupQuery(options: GroupQueryOptions = {}): AttentionForm {
   return (context) => {
@@ -74,8 +79,11 @@ export function groupQuery(options: GroupQueryOptions = {}): AttentionForm {
 function projections(context: LayerContext, options: GroupQueryOptions): string[] {
   const { graph, sizes, layer, hidden } = context;
   const { queryHeads, kvHeads, headDim } = sizes;
-  const project = (name: string, heads: number) =>
-    dense(graph, hidden, `${name}_${layer}`, sizes.hidden, heads * headDim);
+  const project = (name: string, heads: number) => {
+    const rows = dense(graph, hidden, `${name}_${layer}`, sizes.hidden, heads * headDim);
+    if (!options.bias) return rows;
+    return graph.node('Add', [rows, graph.weights(`${name}_bias_${layer}`, [heads * headDim], 1)]);
+  };
   if (options.packed) return [project('qkv', queryHeads + 2 * kvHeads), '', ''];
   const { rotary } = options;
   const turned = (rows: string, heads: number, base?: number) =>
@@ -99,7 +107,11 @@ function rotaryRows(
 ): string {
   const { graph } = context;
   const [cosine = '', sine = ''] = tableNames(context, options, base);
-  const attributes = { interleaved: options.pairs === 'adjacent' ? 1 : 0, num_heads: heads };
+  const attributes = {
+    interleaved: options.pairs === 'adjacent' ? 1 : 0,
+    num_heads: heads,
+    rotary_embedding_dim: context.sizes.rotaryDim ?? 0,
+  };
   if (options.rotary === 'standard-node')
     return graph.node('RotaryEmbedding', [rows, cosine, sine, positionIds(graph)], { attributes });
   return graph.node('RotaryEmbedding', [rows, positionIds(graph), cosine, sine], {
@@ -111,10 +123,24 @@ function rotaryRows(
 function tableNames(context: LayerContext, { tables }: GroupQueryOptions, base?: number): string[] {
   const { graph } = context;
   const { cosine, sine } = rotaryTables(context, base);
-  if (tables !== 'computed') return [cosine, sine];
-  return [cosine, sine].map((name) =>
-    graph.once(`computed ${name}`, () => graph.node('Mul', [name, graph.number(1)])),
-  );
+  if (tables === 'computed')
+    return [cosine, sine].map((name) =>
+      graph.once(`computed ${name}`, () => graph.node('Mul', [name, graph.number(1)])),
+    );
+  if (tables !== 'by-length') return [cosine, sine];
+  const long = rotaryTables(context, 7);
+  const outputs = ['chosen_cosine', 'chosen_sine'];
+  graph.once('tables by length', () => {
+    const total = graph.node('Gather', [graph.node('Shape', [attentionMask(graph)]), graph.int(1)]);
+    return graph.node('If', [graph.node('Greater', [total, graph.int(LONG_CONTEXT)])], {
+      attributes: {
+        then_branch: { constants: [long.cosine, long.sine] },
+        else_branch: { constants: [cosine, sine] },
+      },
+      outputs,
+    });
+  });
+  return outputs;
 }
 
 /** What the operator takes of the lengths, from `attention_mask` as exporters do. */

@@ -5,12 +5,23 @@ import { TensorProto_DataType as DataType } from 'onnx-buf';
 import type { GraphWriter } from './graph-writer.js';
 import { attentionMask, type LayerContext, pastOf } from './tiny-decoders.js';
 
-/** What a query sees; all but `causal` and `window` are no masks of a decoder. */
-export type Sight = 'causal' | 'window' | 'bidirectional' | 'hole' | 'alibi';
+/** What a query sees; all but `causal` and the windows are no masks of a decoder. `content`: what tokens are decides. */
+export type Sight =
+  | 'causal'
+  | 'window'
+  | 'wide-window'
+  | 'bidirectional'
+  | 'hole'
+  | 'alibi'
+  | 'content';
 
 export const WINDOW = 5;
+export const WIDE_WINDOW = 40;
 /** A position that later queries do not see in a mask with a hole. */
 const HOLE = 3;
+
+/** What a mask of `content` hides; needs no past. */
+const PADDING_TOKEN = 7;
 
 /** Where the number of tokens of the past comes from. */
 export type PastLength = 'past' | 'attention_mask' | 'none';
@@ -48,9 +59,14 @@ export function visibleMask(context: LayerContext, sight: Sight, from: PastLengt
     const { queries, keys } = maskPositions(context, from);
     if (sight === 'bidirectional') return graph.node('GreaterOrEqual', [keys, zerosLike(queries)]);
     const causal = graph.node('LessOrEqual', [keys, queries]);
-    if (sight === 'window') {
-      const edge = graph.node('Sub', [queries, graph.int(WINDOW)]);
+    if (sight === 'window' || sight === 'wide-window') {
+      const size = sight === 'window' ? WINDOW : WIDE_WINDOW;
+      const edge = graph.node('Sub', [queries, graph.int(size)]);
       return graph.node('And', [causal, graph.node('Greater', [keys, edge])]);
+    }
+    if (sight === 'content') {
+      const padding = graph.node('Equal', ['input_ids', graph.int(PADDING_TOKEN)]);
+      return graph.node('And', [causal, graph.node('Not', [padding])]);
     }
     if (sight !== 'hole') return causal;
     const before = graph.node('Less', [queries, graph.int(HOLE + 2)]);

@@ -17,11 +17,17 @@ export interface StandardOptions {
   /** `rows`: `[batch, tokens, heads * headDim]`; `heads-first`: `[batch, heads, tokens, headDim]`. Default `rows`. */
   readonly inputs?: 'rows' | 'heads-first';
   readonly rotary?: 'halves' | 'adjacent';
-  /** A cache; default true. */
-  readonly past?: boolean;
+  /** A cache; `computed`: not as the graph's inputs give it. Default true. */
+  readonly past?: boolean | 'computed';
   /** Left out: the operator is causal itself. */
   readonly mask?: { readonly sight: Sight; readonly kind: 'added' | 'boolean' };
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
+  /** Keys and values of another input, `encoder_states`. */
+  readonly cross?: boolean;
+  /** `nonpad_kv_seqlen`, the seventh input. */
+  readonly lengths?: boolean;
+  /** A fourth result. */
+  readonly weights?: boolean;
 }
 
 export function standardAttention(options: StandardOptions = {}): AttentionForm {
@@ -33,9 +39,12 @@ export function standardAttention(options: StandardOptions = {}): AttentionForm 
     const attended = graph.node(
       'Attention',
       [
-        ...projections(context, inputs, options.rotary),
-        mask === undefined ? '' : maskOf(context, mask, past),
-        ...(held === null ? [] : [held.key, held.value]),
+        ...projections(context, inputs, options),
+        mask === undefined ? '' : maskOf(context, mask, past !== false),
+        ...(held === null ? [] : [held.key, held.value]).map((name) =>
+          past === 'computed' ? graph.node('Abs', [name]) : name,
+        ),
+        ...(options.lengths ? [graph.ints(3)] : []),
       ],
       {
         name: `attention_${layer}`,
@@ -46,7 +55,11 @@ export function standardAttention(options: StandardOptions = {}): AttentionForm 
           ...(mask === undefined ? { is_causal: 1 } : {}),
           ...options.attributes,
         },
-        outputs: [`attended_${layer}`, ...(present === null ? [] : [present.key, present.value])],
+        outputs: [
+          `attended_${layer}`,
+          ...(present === null ? [] : [present.key, present.value]),
+          ...(options.weights ? [`weights_${layer}`] : []),
+        ],
       },
     );
     if (inputs === 'rows') return attended;
@@ -69,12 +82,14 @@ function maskOf(
 function projections(
   context: LayerContext,
   inputs: NonNullable<StandardOptions['inputs']>,
-  rotary: StandardOptions['rotary'],
+  { rotary, cross }: StandardOptions,
 ): string[] {
   const { graph, sizes, layer, hidden } = context;
+  const others = cross ? graph.input('encoder_states', ['batch', 'encoder', sizes.hidden]) : hidden;
   const project = (name: string, heads: number) => {
     const width = heads * sizes.headDim;
-    const rows = dense(graph, hidden, `${name}_${layer}`, sizes.hidden, width);
+    const from = name === 'query' ? hidden : others;
+    const rows = dense(graph, from, `${name}_${layer}`, sizes.hidden, width);
     if (inputs === 'rows') return rows;
     const split = graph.node('Reshape', [rows, graph.ints(0, 0, heads, sizes.headDim)]);
     return graph.node('Transpose', [split], { attributes: { perm: [0, 2, 1, 3] } });
@@ -82,7 +97,10 @@ function projections(
   const rotated = (name: string, heads: number) => {
     if (rotary === undefined) return project(name, heads);
     const { cosine, sine } = rotaryTables(context);
-    const attributes = { interleaved: rotary === 'adjacent' ? 1 : 0 };
+    const attributes = {
+      interleaved: rotary === 'adjacent' ? 1 : 0,
+      rotary_embedding_dim: sizes.rotaryDim ?? 0,
+    };
     return graph.node('RotaryEmbedding', [project(name, heads), cosine, sine, positionIds(graph)], {
       attributes: inputs === 'rows' ? { ...attributes, num_heads: heads } : attributes,
     });

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { tokenSlices } from '../src/decoder/token-slices.js';
+import { farthest, openTiny, runCut, TOLERANCE } from './support/cut-and-whole.js';
+import { FloatCache } from './support/float-cache.js';
+import { runWhole } from './support/run-whole.js';
+import { tinyDecoder } from './support/tiny-decoders.js';
+import { decomposed } from './support/tiny-decomposed.js';
+import { groupQuery } from './support/tiny-group-query.js';
+
+const WINDOW = Array.from({ length: 600 }, (_, i) => (i * i * 3 + i) % 50);
+const LONG = { sizes: { positions: 1024, layers: 1 } };
+
+describe('logits of a long window', () => {
+  const forms = {
+    'rows of attention': groupQuery(),
+    'heads of attention, of shapes that the graph computes': decomposed({ heads: 'rotary' }),
+  };
+  it.each(Object.entries(forms))('come in slices and equal the whole: %s', async (_name, form) => {
+    const decoder = tinyDecoder(form, LONG);
+    const whole = await runWhole(decoder, WINDOW);
+    const cut = await openTiny(decoder);
+    const slices: [number, number][] = [];
+    await cut.forward(WINDOW, {
+      position: 0,
+      attend: new FloatCache(cut).attend,
+      onLogits: (row, logits) => slices.push([row, logits.length / cut.vocabularySize]),
+    });
+    expect(slices).toEqual([
+      [0, 256],
+      [256, 256],
+      [512, 88],
+    ]);
+    expect(farthest(await runCut(cut, WINDOW, [600]), whole)).toBeLessThan(TOLERANCE.float32);
+
+    const last: [number, Float32Array][] = [];
+    await cut.forward(WINDOW, {
+      position: 0,
+      rows: 'last',
+      attend: new FloatCache(cut).attend,
+      onLogits: (row, logits) => last.push([row, logits.slice()]),
+    });
+    expect(last.map(([row]) => row)).toEqual([599]);
+    const [, row = new Float32Array()] = last[0] ?? [];
+    expect(farthest(row, whole.slice(-cut.vocabularySize))).toBeLessThan(TOLERANCE.float32);
+    await cut.dispose();
+  });
+
+  it('are not made when nobody wants them', async () => {
+    const cut = await openTiny(tinyDecoder(groupQuery()));
+    const attended: number[] = [];
+    const cache = new FloatCache(cut);
+    await cut.forward([1, 2, 3], {
+      position: 0,
+      attend: (layer, tensors) => {
+        attended.push(layer);
+        return cache.attend(layer, tensors);
+      },
+    });
+    expect(attended).toEqual([0, 1]);
+    await cut.dispose();
+  });
+});
+
+describe('slices of tokens', () => {
+  const edge = (tokens: number) => ({
+    type: 'float32',
+    data: Float32Array.from({ length: tokens * 2 }, (_, i) => i),
+    dims: [1, tokens, 2],
+  });
+  const ofEdges = { graphInputs: [], tokenWise: true };
+  const slice = (...args: Parameters<typeof tokenSlices>) => [...tokenSlices(...args)];
+
+  it('hold the wanted tokens alone', () => {
+    const [only, ...others] = slice({ hidden: edge(300) }, ofEdges, 300, { first: 299, end: 300 });
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ first: 299, end: 300 });
+    expect(only?.feeds.hidden).toEqual({
+      type: 'float32',
+      data: Float32Array.of(598, 599),
+      dims: [1, 1, 2],
+    });
+  });
+
+  it('are one where tokens cannot be cut apart', () => {
+    const wanted = { first: 299, end: 300 };
+    const whole = [{ first: 0, end: 300 }];
+    const count = { type: 'int64', data: BigInt64Array.of(300n), dims: [1] };
+    const feeds = { hidden: edge(300) };
+    expect(slice({ ...feeds, count }, ofEdges, 300, wanted)).toMatchObject(whole);
+    expect(slice(feeds, { ...ofEdges, tokenWise: false }, 300, wanted)).toMatchObject(whole);
+    const mask = { name: 'attention_mask', type: 'int64', shape: null };
+    const masked = { ...ofEdges, graphInputs: [mask] };
+    expect(slice({ ...feeds, attention_mask: count }, masked, 300, wanted)).toMatchObject(whole);
+  });
+});
+
+it('would notice heads that are swapped, a window that is off by one, and no attention', async () => {
+  const decoder = tinyDecoder(groupQuery({ window: 5 }));
+  const tokens = WINDOW.slice(0, 24);
+  const whole = await runWhole(decoder, tokens);
+  const cut = await openTiny(decoder);
+  const wrong = {
+    'swapped kv heads': (cache: FloatCache): FloatCache['attend'] => {
+      return (layer, tensors) => {
+        const key = tensors.key.map((_, i) => tensors.key[i ^ 16] ?? 0);
+        return cache.attend(layer, { ...tensors, key });
+      };
+    },
+    nothing: (cache: FloatCache): FloatCache['attend'] => {
+      return async (layer, tensors) => (await cache.attend(layer, tensors)).fill(0);
+    },
+  };
+  for (const change of Object.values(wrong)) {
+    const logits = new Float32Array(whole.length);
+    await cut.forward(tokens, {
+      position: 0,
+      attend: change(new FloatCache(cut)),
+      onLogits: (row, part) => logits.set(part, row * cut.vocabularySize),
+    });
+    expect(farthest(logits, whole)).toBeGreaterThan(50 * TOLERANCE.float16);
+  }
+  const layers = cut.layers.map(({ geometry, form }) => ({
+    form,
+    geometry: { ...geometry, slidingWindow: { size: 6, sinks: 0 } },
+  }));
+  const wider = await runCut({ ...cut, layers }, tokens, [24]);
+  expect(farthest(wider, whole)).toBeGreaterThan(10 * TOLERANCE.float16);
+  await cut.dispose();
+});
