@@ -165,9 +165,10 @@ function summary(prompt: number, count: number, end: GenerationEnd, clock: Clock
 }
 
 /** What the keys and values take, and what they would take in f16. */
-function cacheLine({ bytes: { live, allocated } }: CacheStats, plan: Plan, tokens: number): string {
+function cacheLine({ bytes }: CacheStats, plan: Plan, tokens: number): string {
+  const held = bytes.live - bytes.alignment;
   const { f16Total } = planBytes(plan, tokens);
-  return `cache of ${tokens} tokens: ${megabytes(live)} in use (${megabytes(allocated)} allocated), f16 would take ${megabytes(f16Total)}, ${(f16Total / live).toFixed(2)} times as much`;
+  return `cache of ${tokens} tokens: ${megabytes(held)} (pages ${megabytes(bytes.live)}, allocated ${megabytes(bytes.allocated)}); f16 would take ${megabytes(f16Total)}, ${(f16Total / held).toFixed(2)} times as much`;
 }
 
 function onlyGreedy(temperature: number | undefined): LowbitKvError {

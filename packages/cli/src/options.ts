@@ -1,0 +1,68 @@
+/**
+ * Options that several commands have, and how their values are read.
+ */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { BACKENDS } from './backends.js';
+
+export const SCHEME_HELP = 'preset id, package or file; may be repeated';
+
+/** Which model, and with how many threads. */
+export function addModelOptions(command: Command): Command {
+  return command
+    .requiredOption('--model <model>', 'folder with config.json and onnx/, or org/name of a hub')
+    .option('--model-file <name>', 'which model file, where there are several')
+    .option('--revision <revision>', 'commit, tag or branch on the hub (default: main)')
+    .option('--offline', 'take the model from the cache alone')
+    .addOption(
+      numberOption('--threads <n>', 'threads of onnxruntime (default: all)', positiveInteger),
+    );
+}
+
+export function numberOption(
+  flags: string,
+  description: string,
+  parse: (text: string) => number,
+  value?: number,
+): Option {
+  const option = new Option(flags, description).argParser(parse);
+  return value === undefined ? option : option.default(value);
+}
+
+/** For options that take several. */
+export function listOfIntegers(
+  text: string,
+  before: readonly number[] | undefined,
+): readonly number[] {
+  return [...(before ?? []), positiveInteger(text)];
+}
+
+export function listOfCounts(
+  text: string,
+  before: readonly number[] | undefined,
+): readonly number[] {
+  return [...(before ?? []), count(text)];
+}
+
+export function backendOption(): Option {
+  return new Option('--backend <id>', 'what executes the schemes')
+    .choices(BACKENDS)
+    .default('reference');
+}
+
+export function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new InvalidArgumentError('It must be a positive integer.');
+}
+
+export function count(text: string): number {
+  const value = Number(text);
+  if (text !== '' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError('It must be an integer of at least 0.');
+}
+
+export function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('It must be a number above 0.');
+}
