@@ -4,6 +4,7 @@
 import { Option } from 'commander';
 import {
   addModelOptions,
+  attentionOption,
   backendOption,
   count,
   listOfCounts,
@@ -37,6 +38,7 @@ export function addModelCommands(addCommand: AddCommand): void {
         .choices(['replay', 'decode'])
         .default('replay'),
     )
+    .addOption(attentionOption())
     .addOption(backendOption())
     .option('--allow-emulation', 'let the backend emulate what it has no kernels for')
     .addOption(
@@ -85,6 +87,7 @@ export function addModelCommands(addCommand: AddCommand): void {
     .addOption(numberOption('--top-p <p>', 'of the most likely tokens that make up p', Number))
     .addOption(numberOption('--top-k <k>', 'of the k most likely tokens', count))
     .addOption(numberOption('--seed <n>', 'equal seeds write equal texts (default: 0)', count))
+    .addOption(attentionOption())
     .addOption(backendOption())
     .option('--allow-emulation', 'let the backend emulate what it has no kernels for')
     .option('--calibration <file>', 'offline calibration, for a scheme that needs one')

@@ -2,6 +2,7 @@
  * Options that several commands have, and how their values are read.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ATTENTION } from './attention-choice.js';
 import { BACKENDS } from './backends.js';
 
 export const SCHEME_HELP = 'preset id, package or file; may be repeated';
@@ -26,6 +27,15 @@ export function numberOption(
 ): Option {
   const option = new Option(flags, description).argParser(parse);
   return value === undefined ? option : option.default(value);
+}
+
+export function attentionOption(): Option {
+  return new Option(
+    '--attention <how>',
+    'cut: at the attention of the model; past-injection: any decoder, slower',
+  )
+    .choices(ATTENTION)
+    .default('cut');
 }
 
 /** For options that take several. */

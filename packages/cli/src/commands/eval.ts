@@ -57,7 +57,8 @@ export async function evaluateModel(
   const found = await findModel(terminal, options);
   const text = await readTextTokens(terminal.directory, options.text, found.tokenizer);
   const longest = Math.max(window, ...(options.retrieval ?? []));
-  const opened = await openEvalModel(found, kv.backends.get(options.backend), longest, options);
+  const inner = { backend: kv.backends.get(options.backend), tokens: longest };
+  const opened = await openEvalModel(found, inner, options);
   try {
     const calibrations = await calibrationsFor(terminal, options, opened, named, text);
     const settings = {

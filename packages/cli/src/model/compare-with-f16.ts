@@ -3,13 +3,8 @@
  */
 import { createPlan, referenceBackend } from '@lowbit-kv/core';
 import { F16 } from '@lowbit-kv/harness';
-import {
-  type Decoder,
-  generate,
-  largestLogit,
-  openTokenRun,
-  type Tokenizer,
-} from '@lowbit-kv/model-onnx';
+import { generate, largestLogit, type Tokenizer } from '@lowbit-kv/model-onnx';
+import type { WritingModel } from './writing-model.js';
 
 export interface FirstDifference {
   /** Tokens that are equal before it. */
@@ -21,12 +16,12 @@ export interface FirstDifference {
 
 /** Null when f16 gives the same tokens. */
 export async function compareWithF16(
-  decoder: Decoder,
+  model: WritingModel,
   prompt: readonly number[],
   tokens: readonly number[],
 ): Promise<FirstDifference | null> {
   if (tokens.length === 0) return null;
-  const run = await openTokenRun(decoder, createPlan(F16, decoder.geometry), {
+  const run = await model.openRun(createPlan(F16, model.geometry), {
     backend: referenceBackend(),
     tokens: prompt.length + tokens.length,
   });

@@ -2,8 +2,7 @@
  * The tokens of a prompt: through the chat template of the model, or as it is.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
-import { readChatTemplate, renderChat } from '@lowbit-kv/model-onnx';
-import type { FoundModel } from './open-model.js';
+import { readChatTemplate, renderChat, type Tokenizer } from '@lowbit-kv/model-onnx';
 
 export interface PromptOptions {
   readonly prompt: string;
@@ -15,7 +14,8 @@ export interface PromptOptions {
 
 /** A model without a chat template continues the prompt. Throws TOKENIZER_INVALID, OPTION_INVALID. */
 export async function promptTokens(
-  { folder, tokenizer }: FoundModel,
+  folder: string,
+  tokenizer: Tokenizer,
   { prompt, system, raw = false }: PromptOptions,
 ): Promise<readonly number[]> {
   const template = raw ? null : await readChatTemplate(folder);

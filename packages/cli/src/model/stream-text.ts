@@ -1,0 +1,50 @@
+/**
+ * Writes a generated text to stdout as it comes, with a clock.
+ */
+import {
+  type GenerateOptions,
+  type GenerationEnd,
+  generate,
+  type Tokenizer,
+  type TokenRun,
+} from '@lowbit-kv/model-onnx';
+import type { Terminal } from '../terminal.js';
+
+export interface StreamedText {
+  readonly tokens: readonly number[];
+  readonly end: GenerationEnd;
+  /** Until the first token. */
+  readonly promptSeconds: number;
+  /** From the first token to the end. */
+  readonly seconds: number;
+}
+
+/** Ends at an interruption. Whatever ends it, the text that came is written whole. */
+export async function streamText(
+  terminal: Terminal,
+  run: TokenRun,
+  tokenizer: Tokenizer,
+  options: Omit<GenerateOptions, 'eosIds' | 'signal'>,
+): Promise<StreamedText> {
+  const { eosIds } = tokenizer;
+  const steps = generate(run, { ...options, eosIds, signal: terminal.interruption() });
+  const stream = tokenizer.createTextStream();
+  const tokens: number[] = [];
+  const started = performance.now();
+  let first = started;
+  try {
+    while (true) {
+      const step = await steps.next();
+      const now = performance.now();
+      if (step.done === true) {
+        const [promptSeconds, seconds] = [(first - started) / 1000, (now - first) / 1000];
+        return { tokens, end: step.value, promptSeconds, seconds };
+      }
+      if (tokens.length === 0) first = now;
+      tokens.push(step.value.token);
+      terminal.write(stream.push(step.value.token));
+    }
+  } finally {
+    terminal.write(`${stream.flush()}\n`);
+  }
+}
