@@ -2,12 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { type MaskNumbers, sightOf } from '../src/cut/mask-sight.js';
 
 const TOKENS = 6;
-const square = (seen: (query: number, position: number) => boolean, hidden = -Infinity) => ({
+const square = (
+  seen: (query: number, position: number) => boolean,
+  hidden = -Infinity,
+  tokens = TOKENS,
+) => ({
   kind: 'added' as const,
-  data: Float32Array.from({ length: TOKENS * TOKENS }, (_, i) =>
-    seen(Math.floor(i / TOKENS), i % TOKENS) ? 0 : hidden,
+  data: Float32Array.from({ length: tokens * tokens }, (_, i) =>
+    seen(Math.floor(i / tokens), i % tokens) ? 0 : hidden,
   ),
-  dims: [1, 1, TOKENS, TOKENS],
+  dims: [1, 1, tokens, tokens],
 });
 const causal = square((query, position) => position <= query);
 const sight = (...masks: readonly MaskNumbers[]) => sightOf(masks, TOKENS, false);
@@ -26,6 +30,16 @@ describe('what masks let a query see', () => {
     expect(sightOf([window], TOKENS, true)).toEqual({ window: 2 });
   });
 
+  it('is found among many tokens', () => {
+    const many = (seen: (query: number, position: number) => boolean) =>
+      sightOf([square(seen, -Infinity, 300)], 300, false);
+    expect(many((q, p) => p <= q)).toEqual({ window: null });
+    expect(many((q, p) => p <= q && p > q - 290)).toEqual({ window: 290 });
+    expect(many((q, p) => p <= q && (q < 290 || p > 3))).toEqual({
+      reason: expect.stringMatching(/query 290 see 287 positions/),
+    });
+  });
+
   it('is the same of boolean masks, of either meaning', () => {
     const data = causal.data.map((x) => (x === 0 ? 1 : 0));
     expect(sight({ kind: 'boolean', data, dims: causal.dims })).toEqual({ window: null });
@@ -41,7 +55,7 @@ describe('what masks let a query see', () => {
 
   it('is nothing else', () => {
     const reasons: readonly (readonly [MaskNumbers, RegExp])[] = [
-      [square((q, p) => p <= q && p !== 2), /query 2 see|hides position 2 from query/],
+      [square((q, p) => p <= q && p !== 2), /hides position 2 from query 2/],
       [square((q, p) => p <= q && p >= 1), /query 0 see 0 positions/],
       [square((q, p) => p <= q, -5), /adds -5 to query 0 and position 1/],
       [{ ...causal, data: causal.data.map((x, i) => (i === TOKENS ? 0.5 : x)) }, /adds 0.5/],
