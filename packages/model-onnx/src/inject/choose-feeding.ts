@@ -38,7 +38,7 @@ export async function chooseFeeding(model: InjectedModel, single: boolean): Prom
   });
 }
 
-/** Likeliest first: each that fails may cost a message of onnxruntime. */
+/** Likeliest first. */
 function candidates({ session, tensors }: InjectedModel): Feeding[] {
   const inputs = new Map(session.inputs.map((input) => [input.name, input]));
   const mask = inputs.get('attention_mask');
