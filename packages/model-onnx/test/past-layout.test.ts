@@ -2,9 +2,17 @@
  * Which axis of a past is which, and rows put there and taken back.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
+import { maxAbsDifference } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
 import type { Dimension } from '../src/attention/graph-view.js';
+import { openUncut } from '../src/decoder/uncut.js';
+import { modelFromBytes } from '../src/model/model-files.js';
 import { dimsOf, layoutOf, placeRows, takeRows } from '../src/model/past-layout.js';
+import { TOKENS } from './support/cut-and-whole.js';
+import { modelBytes } from './support/graph-writer.js';
+import { runWhole } from './support/run-whole.js';
+import { tinyDecoder } from './support/tiny-decoders.js';
+import { decomposed } from './support/tiny-decomposed.js';
 
 const CONFIG = { num_attention_heads: 4, num_key_value_heads: 2, head_dim: 3 };
 const layout = (shape: readonly Dimension[], config: Partial<typeof CONFIG> = CONFIG) =>
@@ -62,6 +70,15 @@ it.each<[Dimension[], Partial<typeof CONFIG>]>([
   [[3, 'batch', 2, 'past', 3], CONFIG],
 ])('refuses %j', (shape, config) => {
   expect(() => layout(shape, config)).toThrow(LowbitKvError);
+});
+
+it('the uncut model takes a past of tokens first', async () => {
+  const tiny = tinyDecoder(decomposed({ cache: 'tokens-first', pastLength: 'attention_mask' }));
+  const uncut = await openUncut(modelFromBytes({ model: modelBytes(tiny.model) }));
+  const logits = new Float32Array(TOKENS.length * tiny.sizes.vocabulary);
+  await uncut.logits(TOKENS, (_, rows) => logits.set(rows));
+  expect(maxAbsDifference(logits, await runWhole(tiny, TOKENS))).toBeLessThan(1e-5);
+  await uncut.dispose();
 });
 
 it.each<[string[], number[]]>([
