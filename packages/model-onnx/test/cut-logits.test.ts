@@ -94,6 +94,17 @@ describe('slices of tokens', () => {
   });
 });
 
+it('refuses tokens and positions that the model does not have', async () => {
+  const cut = await openTiny(tinyDecoder(groupQuery()));
+  const forward = (tokens: readonly number[], position: number) =>
+    cut.forward(tokens, { position, attend: new FloatCache(cut).attend });
+  await expect(forward([3, 50], 0)).rejects.toThrow(/OPTION_INVALID.*no such token; got 50/);
+  await expect(forward([], 0)).rejects.toThrow(/OPTION_INVALID.*no tokens/);
+  await expect(forward([3], -1)).rejects.toThrow(/OPTION_INVALID.*position.*-1/);
+  await expect(forward([3, 4], 127)).rejects.toThrow(/OPTION_INVALID.*longer than the rotary/);
+  await cut.dispose();
+});
+
 it('would notice heads that are swapped, a window that is off by one, and no attention', async () => {
   const decoder = tinyDecoder(groupQuery({ window: 5 }));
   const tokens = WINDOW.slice(0, 24);

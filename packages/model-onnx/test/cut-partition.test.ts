@@ -92,6 +92,16 @@ it('refuses states that are no past of attention', async () => {
   );
 });
 
+it('refuses logits that do not come after the last attention', async () => {
+  const unused: AttentionForm = (context) => {
+    const attended = groupQuery()(context);
+    return context.layer === 0 ? attended : context.hidden;
+  };
+  await expect(openTiny(tinyDecoder(unused))).rejects.toThrow(
+    /MODEL_UNSUPPORTED.*logits do not come after the attention of the last layer/,
+  );
+});
+
 it('refuses inputs that are not known when it is opened', async () => {
   const pictures: AttentionForm = (context) => {
     const { graph, hidden, sizes } = context;

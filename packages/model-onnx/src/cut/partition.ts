@@ -80,8 +80,6 @@ function nodesNeeded(
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     const node = attended.has(name) ? null : view.producer(name);
     if (node === null || needed.has(node)) continue;
-    if (node.output.some((output) => attended.has(output)))
-      throw unsupported('a node reads more of an attention than its result', name);
     needed.add(node);
     open.push(...inputsOf(node));
   }

@@ -1,10 +1,8 @@
 /**
  * A decoder's graph as a row of sessions: one before the first attention, one between two, one after the last.
  */
-import { LowbitKvError } from '@lowbit-kv/core';
 import type { ModelProto } from 'onnx-buf';
 import type { GraphView } from '../attention/graph-view.js';
-import { FALLBACK } from '../attention/refusal.js';
 import type { AttentionSite } from '../attention/site.js';
 import type { ModelInput } from '../model/input-contract.js';
 import { ModelSession, type SessionSettings } from '../model/session.js';
@@ -111,9 +109,5 @@ function attentionEdge(sites: readonly AttentionSite[], layer: number): EdgeValu
 function known(carried: ReadonlyMap<string, EdgeValue>, name: string): EdgeValue {
   const value = carried.get(name);
   if (value !== undefined) return value;
-  throw new LowbitKvError('MODEL_UNSUPPORTED', {
-    message: 'a value of an earlier segment has no type',
-    value: name,
-    next: FALLBACK,
-  });
+  throw new TypeError(`no segment gives ${name}`);
 }
