@@ -5,6 +5,7 @@ import {
   positionIds,
   type TinyOptions,
   tinyDecoder,
+  withNode,
 } from './support/tiny-decoders.js';
 import { type GroupQueryOptions, groupQuery, LONG_CONTEXT } from './support/tiny-group-query.js';
 
@@ -166,6 +167,13 @@ describe('refuses', () => {
     ],
     'a past that is no input': [{ pastFrom: 'node' }, /past is no input of the model/],
   };
+  it('keys without values', () => {
+    const half = withNode(tiny(), 'attention_1', ({ input }) => {
+      input[2] = '';
+    });
+    expect(refusalOf(half)).toMatch(/only one of keys and values \(attention_1\)/);
+  });
+
   it.each(Object.entries(forms))('%s', (_name, [options, reason]) => {
     const refusal = refusalOf(tiny(options));
     expect(refusal).toMatch(reason);

@@ -39,9 +39,12 @@ export function figureShape(
 /** Throws MEASUREMENT_INVALID when the notes are not of this model. */
 export function checkNotes({ layers }: WindowNotes, { heads }: FigureShape, name: string): void {
   const given = layers.map((layer) => layer.heads.length);
-  if (given.length === heads.length && given.every((count, i) => count === heads[i])) return;
+  const causes = layers.filter((layer) => layer.causes !== undefined).length;
+  const complete = given.length === heads.length && given.every((count, i) => count === heads[i]);
+  if (complete && (causes === 0 || causes === layers.length)) return;
   throw new LowbitKvError('MEASUREMENT_INVALID', {
-    message: 'a model noted the noise of other layers or heads than it has',
+    message:
+      'a model noted the noise of other layers or heads than it has, or causes of some layers',
     value: given,
     valid: [heads],
     next: `The implementation of the model ${name} is at fault.`,

@@ -94,8 +94,20 @@ export function decomposed(options: DecomposedOptions = {}): AttentionForm {
       name: `weighted_${layer}`,
     });
     const tokensFirst = graph.node('Transpose', [attended], { attributes: { perm: [0, 2, 1, 3] } });
-    return graph.node('Reshape', [tokensFirst, graph.ints(0, 0, sizes.queryHeads * sizes.headDim)]);
+    return graph.node('Reshape', [tokensFirst, rowsShape(context)]);
   };
+}
+
+/** `[batch, tokens, width]`, of lengths that exporters take from the states before the attention. */
+function rowsShape({ graph, sizes, hidden }: LayerContext): string {
+  const size = (axis: number) =>
+    graph.node('Unsqueeze', [
+      graph.node('Gather', [graph.node('Shape', [hidden]), graph.int(axis)]),
+      graph.ints(0),
+    ]);
+  return graph.node('Concat', [size(0), size(1), graph.ints(sizes.queryHeads * sizes.headDim)], {
+    attributes: { axis: 0 },
+  });
 }
 
 function transposed({ graph }: LayerContext, key: string): string {
