@@ -94,9 +94,12 @@ describe('cut equals whole, in f32 and f16', () => {
     await expectCutEqualsWhole(tiny(options, { ...more, elementType: 'float16' }));
   });
 
-  it('layers that differ in their window', async () => {
+  it('a soft cap, and layers that differ in their window, as Gemma 2', async () => {
     const mixed = tinyDecoder((context) =>
-      decomposed({ sight: context.layer === 0 ? 'window' : 'causal' })(context),
+      decomposed({
+        sight: context.layer === 0 ? 'window' : 'causal',
+        ...{ softCap: 2, scale: 'query', scaleBy: 0.4, heads: 'rotary' },
+      })(context),
     );
     await expectCutEqualsWhole(mixed);
     const cut = await openTiny(mixed);

@@ -129,15 +129,18 @@ describe('cut decoders equal whole ones', () => {
     await expectCutEqualsWhole(tiny(options, 'float16'));
   });
 
-  it('packed, against rows of the same projection', async () => {
-    for (const bias of [false, true])
+  it.each(['float32', 'float16'] as const)(
+    'packed, against rows of the same projection: %s',
+    async (type) => {
+      for (const bias of [false, true])
+        await expectCutEqualsWhole(
+          tiny({ inputs: 'packed', past: false, bias }, type),
+          tiny({ inputs: 'unpacked', past: false, bias }, type),
+        );
       await expectCutEqualsWhole(
-        tiny({ inputs: 'packed', past: false, bias }),
-        tiny({ inputs: 'unpacked', past: false, bias }),
+        tiny({ inputs: 'packed-kv', past: false }, type),
+        tiny({ inputs: 'unpacked-kv', past: false }, type),
       );
-    await expectCutEqualsWhole(
-      tiny({ inputs: 'packed-kv', past: false }),
-      tiny({ inputs: 'unpacked-kv', past: false }),
-    );
-  });
+    },
+  );
 });
