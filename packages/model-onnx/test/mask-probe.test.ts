@@ -19,7 +19,9 @@ async function probed(options: DecomposedOptions, config: unknown = {}) {
 it('passes causal masks and finds windows, also those that few tokens do not show', async () => {
   expect(await probed({ sight: 'causal' })).toEqual([[undefined, undefined], null]);
   expect(await probed({ sight: 'window' })).toEqual([[WINDOW, WINDOW], null]);
-  expect(await probed({ sight: 'wide-window' })).toEqual([[WIDE_WINDOW, WIDE_WINDOW], null]);
+  const wide = [[WIDE_WINDOW, WIDE_WINDOW], null];
+  expect(await probed({ sight: 'wide-window' })).toEqual(wide);
+  expect(await probed({ sight: 'wide-window', cache: 'none' })).toEqual(wide);
 });
 
 it('ends the context before a window that no probe reaches', async () => {

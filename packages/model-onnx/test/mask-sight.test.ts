@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type MaskNumbers, sightOf } from '../src/cut/mask-sight.js';
 
 const TOKENS = 6;
+const STEP = { past: 0, tokens: TOKENS };
 const square = (
   seen: (query: number, position: number) => boolean,
   hidden = -Infinity,
@@ -14,7 +15,7 @@ const square = (
   dims: [1, 1, tokens, tokens],
 });
 const causal = square((query, position) => position <= query);
-const sight = (...masks: readonly MaskNumbers[]) => sightOf(masks, TOKENS, false);
+const sight = (...masks: readonly MaskNumbers[]) => sightOf(masks, STEP, false);
 
 describe('what masks let a query see', () => {
   it('everything up to itself', () => {
@@ -27,16 +28,22 @@ describe('what masks let a query see', () => {
     expect(sight(square((q, p) => p <= q && p > q - 3))).toEqual({ window: 3 });
     const window = square((q, p) => p > q - 2);
     expect(sight(causal, window)).toEqual({ window: 2 });
-    expect(sightOf([window], TOKENS, true)).toEqual({ window: 2 });
+    expect(sightOf([window], STEP, true)).toEqual({ window: 2 });
   });
 
-  it('is found among many tokens', () => {
-    const many = (seen: (query: number, position: number) => boolean) =>
-      sightOf([square(seen, -Infinity, 300)], 300, false);
-    expect(many((q, p) => p <= q)).toEqual({ window: null });
-    expect(many((q, p) => p <= q && p > q - 290)).toEqual({ window: 290 });
-    expect(many((q, p) => p <= q && (q < 290 || p > 3))).toEqual({
-      reason: expect.stringMatching(/query 290 see 287 positions/),
+  it('is found behind a past', () => {
+    const behind = (seen: (query: number, position: number) => boolean) => {
+      const whole = square(seen, -Infinity, 100);
+      const newest = { ...whole, data: whole.data.slice(96 * 100), dims: [1, 1, 4, 100] };
+      return sightOf([newest], { past: 96, tokens: 4 }, false);
+    };
+    expect(behind((q, p) => p <= q)).toEqual({ window: null });
+    expect(behind((q, p) => p <= q && p > q - 90)).toEqual({ window: 90 });
+    expect(behind((q, p) => p <= q && (q < 99 || p > 3))).toEqual({
+      reason: expect.stringMatching(/query 99 see 96 positions/),
+    });
+    expect(behind((q, p) => p <= q + 1)).toEqual({
+      reason: expect.stringMatching(/query 96 see position 97/),
     });
   });
 
@@ -50,7 +57,7 @@ describe('what masks let a query see', () => {
   it('needs causality of the form or of a mask', () => {
     const all = square(() => true);
     expect(sight(all)).toEqual({ reason: expect.stringMatching(/query 0 see position 1/) });
-    expect(sightOf([all], TOKENS, true)).toEqual({ window: null });
+    expect(sightOf([all], STEP, true)).toEqual({ window: null });
   });
 
   it('is nothing else', () => {

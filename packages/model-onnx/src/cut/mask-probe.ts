@@ -13,13 +13,15 @@ import { PastZeros } from '../model/past-zeros.js';
 import { ModelSession, type SessionSettings } from '../model/session.js';
 import { Adapters } from './adapters.js';
 import { type MaskGraph, maskGraph, type StandIn } from './mask-graph.js';
-import { type Sight, sightOf } from './mask-sight.js';
+import { type ProbeStep, type Sight, sightOf } from './mask-sight.js';
 import { writeSegment } from './segment-model.js';
 
-/** Tokens of a probe: beyond every window that the graph or the configuration names, within what a mask of f32 may take. */
+/** Queries of a probe. */
 const PROBE_TOKENS = 16;
+/** Longest context of a probe: a past of zeros, or without a past a mask of as many rows as columns. */
+const LONGEST_PAST = 4104;
+const LONGEST_SQUARE = 1032;
 const BEYOND_WINDOW = 8;
-const LONGEST_PROBE = 4104;
 /** Any token will do: masks that depend on tokens are refused. */
 const PROBE_TOKEN = 1;
 
@@ -45,22 +47,17 @@ export async function probeMasks(
   const names = [...new Set(sites.flatMap((site) => site.masks.map((mask) => mask.name)))];
   if (names.length === 0) return { sites, contextLimit: null };
   const graph = maskGraph(view, sites, names);
-  const { tokens, contextLimit } = lengthOf(graph, config);
+  const hasPast = sites.some(({ past }) => past.inputs.length > 0);
+  const { length, contextLimit } = lengthOf(graph, config, hasPast ? LONGEST_PAST : LONGEST_SQUARE);
+  const first = Math.min(PROBE_TOKENS, length);
   const session = await openMasks(model, view, graph, names, settings);
+  const windowsOf = (step: ProbeStep) => windowsAt(session, graph, names, sites, step, config);
   try {
-    // Few tokens first: masks that are none of a decoder may be as large as their heads are many.
-    let sights = await sightsOf(
-      session,
-      graph,
-      names,
-      sites,
-      Math.min(PROBE_TOKENS, tokens),
-      config,
-    );
-    if (tokens > PROBE_TOKENS)
-      sights = await sightsOf(session, graph, names, sites, tokens, config);
-    const probed = sites.map((site) => withWindow(site, sights.get(site) ?? null));
-    return { sites: probed, contextLimit };
+    // An empty past first; then the context in which every window shows.
+    const windows = await windowsOf({ past: 0, tokens: first });
+    const past = hasPast ? length - first : 0;
+    const all = length > first ? await windowsOf({ past, tokens: length - past }) : windows;
+    return { sites: sites.map((site) => withWindow(site, all.get(site) ?? null)), contextLimit };
   } finally {
     await session.release();
   }
@@ -81,13 +78,14 @@ function refuse(
 function lengthOf(
   { integers }: MaskGraph,
   config: ModelConfig,
-): { readonly tokens: number; readonly contextLimit: number | null } {
-  const longest = Math.min(LONGEST_PROBE, config.max_position_embeddings ?? LONGEST_PROBE);
+  limit: number,
+): { readonly length: number; readonly contextLimit: number | null } {
+  const longest = Math.min(limit, config.max_position_embeddings ?? limit);
   const windows = [...integers, config.sliding_window ?? 0];
   const reached = windows.filter((window) => window + BEYOND_WINDOW <= longest);
   const beyond = windows.filter((window) => window + BEYOND_WINDOW > longest);
   return {
-    tokens: Math.min(longest, Math.max(PROBE_TOKENS, ...reached.map((w) => w + BEYOND_WINDOW))),
+    length: Math.min(longest, Math.max(PROBE_TOKENS, ...reached.map((w) => w + BEYOND_WINDOW))),
     contextLimit: beyond.length === 0 ? null : Math.min(...beyond),
   };
 }
@@ -121,22 +119,23 @@ function openMasks(
   return ModelSession.load('the masks of the model', bytes, settings, external);
 }
 
-/** Windows of the sites; null where there is none. A site at a time: masks of many tokens are large. */
-async function sightsOf(
+/** Windows of the sites; null where there is none. A site at a time: masks may be large. */
+async function windowsAt(
   session: ModelSession,
   { standIns }: MaskGraph,
   names: readonly string[],
   sites: readonly AttentionSite[],
-  tokens: number,
+  step: ProbeStep,
   config: ModelConfig,
 ): Promise<ReadonlyMap<AttentionSite, number | null>> {
   const zeros = new PastZeros(config);
-  const step = { tokens: Array<number>(tokens).fill(PROBE_TOKEN), position: 0 };
+  const tokens = Array<number>(step.tokens).fill(PROBE_TOKEN);
   const feeds = Object.fromEntries(
     session.inputs.map((input): readonly [string, Feed] => {
       const standIn = standIns.find(({ name }) => name === input.name);
-      if (standIn !== undefined) return [input.name, zerosFor(standIn, tokens)];
-      return [input.name, isPast(input) ? zeros.feed(input, 0) : feedOf(input, step)];
+      if (standIn !== undefined) return [input.name, zerosFor(standIn, step.tokens)];
+      if (isPast(input)) return [input.name, zeros.feed(input, step.past)];
+      return [input.name, feedOf(input, { tokens, position: step.past })];
     }),
   );
   const known = new Map<string, Sight>();
@@ -164,7 +163,7 @@ async function sightsOf(
       if (result === undefined) throw new TypeError('onnxruntime gives what it is asked for');
       return { kind, data: result.data as Float32Array, dims: result.dims };
     });
-    return sightOf(numbers, tokens, causal);
+    return sightOf(numbers, step, causal);
   }
 }
 

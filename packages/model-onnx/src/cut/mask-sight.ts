@@ -14,24 +14,27 @@ export interface MaskNumbers {
 /** Positions a query sees, its own included; null: all. A text says why it is neither. */
 export type Sight = { readonly window: number | null } | { readonly reason: string };
 
-/** Queries that are looked at, evenly spread (of fewer tokens all), and the last ones, which a window may hold. */
-const ROWS = 64;
-const LAST_ROWS = 16;
+/** The queries of a probe: `tokens` new ones behind `past` others. */
+export interface ProbeStep {
+  readonly past: number;
+  readonly tokens: number;
+}
 
-/** Of `tokens` queries from an empty past, for every head. `causal`: later positions are hidden, whatever masks say. */
-export function sightOf(masks: readonly MaskNumbers[], tokens: number, causal: boolean): Sight {
+/** For every head. `causal`: later positions are hidden, whatever masks say. */
+export function sightOf(masks: readonly MaskNumbers[], step: ProbeStep, causal: boolean): Sight {
+  const total = step.past + step.tokens;
   const views: MaskView[] = [];
   for (const mask of masks) {
-    const view = broadcast(mask, tokens);
+    const view = broadcast(mask, step.tokens, total);
     if (view === null) return { reason: `its mask has the shape [${mask.dims.join(', ')}]` };
     views.push(view);
   }
-  const step = Math.ceil(tokens / ROWS);
   const counts: { readonly query: number; readonly count: number }[] = [];
   for (let head = 0; head < Math.max(1, ...views.map((view) => view.heads)); head++) {
-    for (let query = 0; query < tokens; query++) {
-      if (query % step !== 0 && query < tokens - LAST_ROWS) continue;
-      const count = countSeen(views, head, query, causal ? query + 1 : tokens);
+    for (let query = step.past; query < total; query++) {
+      const addedAt = (position: number) =>
+        views.reduce((sum, view) => sum + view.at(head, query - step.past, position), 0);
+      const count = countSeen(addedAt, query, causal ? query + 1 : total);
       if (typeof count === 'string') return { reason: count };
       counts.push({ query, count });
     }
@@ -40,20 +43,18 @@ export function sightOf(masks: readonly MaskNumbers[], tokens: number, causal: b
   const odd = counts.find(({ query, count }) => count !== Math.min(query + 1, window));
   if (odd !== undefined)
     return { reason: `its mask lets query ${odd.query} see ${odd.count} positions` };
-  return { window: window === tokens ? null : window };
+  return { window: window === total ? null : window };
 }
 
 /** How many newest positions a query sees of those before `end`, itself included; a text when it sees others. */
 function countSeen(
-  views: readonly MaskView[],
-  head: number,
+  addedAt: (position: number) => number,
   query: number,
   end: number,
 ): number | string {
   let count = 0;
   for (let position = 0; position < end; position++) {
-    let added = 0;
-    for (const view of views) added += view.at(head, query, position);
+    const added = addedAt(position);
     const seen = added === 0;
     if (!seen && !(added <= NEVER_SEEN))
       return `its mask adds ${added} to query ${query} and position ${position}`;
@@ -71,11 +72,15 @@ interface MaskView {
   at(head: number, query: number, position: number): number;
 }
 
-/** As `[1, heads or 1, tokens or 1, tokens or 1]`; null for another shape. */
-function broadcast({ kind, data, dims }: MaskNumbers, tokens: number): MaskView | null {
+/** As `[1, heads or 1, tokens or 1, total or 1]`; null for another shape. */
+function broadcast(
+  { kind, data, dims }: MaskNumbers,
+  tokens: number,
+  total: number,
+): MaskView | null {
   const [batch = 1, heads = 1, rows = 1, columns = 1] = [...Array(4).fill(1), ...dims].slice(-4);
-  const fits = (size: number) => size === 1 || size === tokens;
-  if (dims.length > 4 || batch !== 1 || !fits(rows) || !fits(columns)) return null;
+  const fits = (size: number, full: number) => size === 1 || size === full;
+  if (dims.length > 4 || batch !== 1 || !fits(rows, tokens) || !fits(columns, total)) return null;
   return {
     heads,
     at(head, query, position) {
