@@ -60,6 +60,8 @@ export async function evaluateModel(
   const inner = { backend: kv.backends.get(options.backend), tokens: longest };
   const opened = await openEvalModel(found, inner, options);
   try {
+    // Refused before anything is calibrated.
+    cutWindows(text.tokens, { windows, windowTokens: window }, opened.model);
     const calibrations = await calibrationsFor(terminal, options, opened, named, text);
     const settings = {
       text: TEXT_RULE,

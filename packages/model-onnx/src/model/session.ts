@@ -18,17 +18,24 @@ export interface SessionSettings {
   readonly threads?: number;
 }
 
-/** What every session is created with. */
-export function sessionOptions({ threads }: SessionSettings): Readonly<Record<string, unknown>> {
+/** Options of onnxruntime for a session over a whole model: its own defaults, as whoever runs the model has them. */
+export function wholeOptions({ threads }: SessionSettings): Readonly<Record<string, unknown>> {
   return {
     executionProviders: ['cpu'],
-    // An arena keeps the most that its session ever used, and there are as many as layers: 2.7 GiB where 0.8 do.
-    enableCpuMemArena: false,
     // Warnings about constant folding would go to stderr.
     logSeverityLevel: 3,
-    // Many sessions take turns: threads of one that spin would take the cores of the next.
-    extra: { session: { intra_op: { allow_spinning: '0' } } },
     ...(threads !== undefined && { intraOpNumThreads: threads }),
+  };
+}
+
+/** Options for one of many sessions that take turns. */
+export function partOptions(settings: SessionSettings): Readonly<Record<string, unknown>> {
+  return {
+    ...wholeOptions(settings),
+    // An arena keeps the most that its session ever used, and there are as many as layers: 2.7 GiB where 0.8 do.
+    enableCpuMemArena: false,
+    // Threads of one session that spin would take the cores of the next.
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
   };
 }
 
@@ -79,11 +86,11 @@ export class ModelSession {
     this.outputs = session.outputMetadata;
   }
 
-  /** `what` names the model in messages. Throws MODEL_INVALID, PEER_MISSING, BACKEND_UNAVAILABLE. */
+  /** `what` names the model in messages; `options` are those of onnxruntime. Throws MODEL_INVALID, PEER_MISSING, BACKEND_UNAVAILABLE. */
   static async load(
     what: string,
     model: string | Uint8Array,
-    settings: SessionSettings,
+    options: Readonly<Record<string, unknown>>,
     externalData: readonly ExternalBytes[] = [],
   ): Promise<ModelSession> {
     const runtime = await loadRuntime();
@@ -93,7 +100,7 @@ export class ModelSession {
     ) => Promise<FullSession>;
     try {
       const session = await create.call(runtime.InferenceSession, model, {
-        ...sessionOptions(settings),
+        ...options,
         ...(externalData.length > 0 && { externalData }),
       });
       return new ModelSession(runtime, session, what);
@@ -145,8 +152,9 @@ export async function loadWholeModel(
   settings: SessionSettings,
 ): Promise<ModelSession> {
   const locations = await checkModel(files);
+  const options = wholeOptions(settings);
   if (typeof files.model === 'string')
-    return ModelSession.load(`the model ${files.name}`, files.model, settings);
+    return ModelSession.load(`the model ${files.name}`, files.model, options);
   const external: ExternalBytes[] = [];
   for (const path of locations) {
     external.push({
@@ -154,5 +162,5 @@ export async function loadWholeModel(
       data: await files.external.read(path, 0, await files.external.size(path)),
     });
   }
-  return ModelSession.load(`the model ${files.name}`, files.model, settings, external);
+  return ModelSession.load(`the model ${files.name}`, files.model, options, external);
 }

@@ -11,7 +11,7 @@ import {
   Operations,
 } from '@lowbit-kv/backend-onnx/graph';
 import type { LayerGeometry } from '@lowbit-kv/core';
-import { type SessionSettings, sessionOptions } from '../model/session.js';
+import { partOptions, type SessionSettings } from '../model/session.js';
 
 /** What the graph depends on. */
 export type AttentionShape = Pick<
@@ -46,7 +46,7 @@ export class AttentionSessions {
   /** Throws PEER_MISSING, BACKEND_UNAVAILABLE. */
   static async open(settings: SessionSettings = {}): Promise<AttentionSessions> {
     // There are few of them, and they run the same shapes again and again.
-    const options = { ...sessionOptions(settings), enableCpuMemArena: true };
+    const options = { ...partOptions(settings), enableCpuMemArena: true };
     return new AttentionSessions(await loadRuntime(), options);
   }
 
