@@ -3,7 +3,13 @@
  */
 import { resolve } from 'node:path';
 import { type Calibration, createLowbitKv } from '@lowbit-kv/core';
-import { type EvalProgress, type EvalReport, evaluate, formatEvalReport } from '@lowbit-kv/harness';
+import {
+  cutWindows,
+  type EvalProgress,
+  type EvalReport,
+  evaluate,
+  formatEvalReport,
+} from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';

@@ -53,6 +53,7 @@ export interface SessionTensor {
 }
 
 export type SessionTensors = Readonly<Record<string, SessionTensor>>;
+type Outputs = Readonly<Record<string, SessionTensor | null>>;
 
 interface Metadata {
   readonly name: string;
@@ -63,7 +64,7 @@ interface Metadata {
 interface FullSession extends OnnxSession {
   run(
     feeds: Readonly<Record<string, OnnxTensor>>,
-    outputs?: readonly string[],
+    outputs?: readonly string[] | Outputs,
     options?: { readonly logSeverityLevel: number },
   ): Promise<Readonly<Record<string, OnnxTensor & SessionTensor>>>;
   readonly inputMetadata: readonly Metadata[];
@@ -115,10 +116,13 @@ export class ModelSession {
     }
   }
 
-  /** Outputs by name, all or those asked for. Throws BACKEND_FAILED. */
+  /**
+   * Outputs by name, all or those asked for; null gives a new tensor, a result of a run before this one is written again,
+   * which its shape must fit. Throws BACKEND_FAILED.
+   */
   async run(
     feeds: SessionTensors,
-    outputs: readonly string[] = this.outputs.map((output) => output.name),
+    outputs: readonly string[] | Outputs = this.outputs.map((output) => output.name),
   ): Promise<SessionTensors> {
     const tensors = Object.entries(feeds).map(
       ([name, feed]) => [name, this.#tensor(feed)] as const,
