@@ -108,6 +108,19 @@ export class LowbitKvError extends Error {
   }
 }
 
+/** The same error at another place, caused by the one given: what met it knows better where it is. */
+export function movedError(error: LowbitKvError, where: NonNullable<ErrorDetails['where']>) {
+  const { code, summary, value, valid, next } = error;
+  return new LowbitKvError(code, {
+    message: summary,
+    value,
+    ...(valid === undefined ? {} : { valid }),
+    next,
+    where: { ...error.where, ...where },
+    cause: error,
+  });
+}
+
 function formatMessage(code: ErrorCode, details: ErrorDetails): string {
   const parts = [details.message.replace(/[.\s]+$/, '')];
   const position = formatPosition(details.where);

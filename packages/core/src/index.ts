@@ -20,6 +20,7 @@ export {
   type ErrorDetails,
   formatValue,
   LowbitKvError,
+  movedError,
 } from './errors.js';
 export { canonicalJson, fingerprint } from './fingerprint.js';
 export {

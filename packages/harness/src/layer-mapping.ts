@@ -5,6 +5,7 @@
 import {
   type Calibration,
   LowbitKvError,
+  movedError,
   type Scheme,
   type SchemeData,
   type SchemeOverride,
@@ -61,16 +62,7 @@ function modelLayer(number: number, { captured, modelLayers }: LayerPlaces): num
 export function inModelLayers(error: unknown, { captured }: LayerPlaces): unknown {
   if (!LowbitKvError.is(error) || refusalOf(error) === null) return error;
   const layer = captured[error.where?.layer ?? -1];
-  if (layer === undefined) return error;
-  const { code, summary, value, valid, next, where } = error;
-  return new LowbitKvError(code, {
-    message: summary,
-    value,
-    ...(valid === undefined ? {} : { valid }),
-    next,
-    where: { ...where, layer },
-    cause: error,
-  });
+  return layer === undefined ? error : movedError(error, { layer });
 }
 
 /** A calibration of the scheme made to fit its replay. Throws CALIBRATION_INVALID. */

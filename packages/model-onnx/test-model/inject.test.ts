@@ -3,11 +3,11 @@
  */
 import { createPlan, referenceBackend } from '@lowbit-kv/core';
 import { maxAbsDifference } from '@lowbit-kv/core/testing';
+import { F16 } from '@lowbit-kv/harness';
 import { expect, it } from 'vitest';
 import { openUncut } from '../src/decoder/uncut.js';
 import { openInjectedDecoder } from '../src/inject/injected-decoder.js';
 import { openInjectedRun } from '../src/inject/injected-run.js';
-import { f16 } from '../test/support/every-preset.js';
 import { extendBy } from '../test/support/injected.js';
 import { modelFiles } from './support/real-model.js';
 
@@ -24,7 +24,7 @@ it('gives the logits of the uncut model', async () => {
   await uncut.dispose();
   const decoder = await openInjectedDecoder(files);
   expect(decoder.geometry).toMatchObject({ layers: 30, queryHeads: 9, kvHeads: 3, keyHeadDim: 64 });
-  const plan = createPlan(f16, decoder.geometry);
+  const plan = createPlan(F16, decoder.geometry);
   const run = await openInjectedRun(decoder, plan, { backend: referenceBackend(), tokens: 64 });
   const pieces = [TEXT.length, ...TEXT.map(() => 1)];
   const logits = await extendBy(run, decoder.vocabularySize, TOKENS, pieces);

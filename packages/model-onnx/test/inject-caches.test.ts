@@ -3,9 +3,9 @@
  */
 import { LowbitKvError } from '@lowbit-kv/core';
 import { maxAbsDifference } from '@lowbit-kv/core/testing';
+import { F16 } from '@lowbit-kv/harness';
 import { describe, expect, it } from 'vitest';
 import { PIECES, TOKENS } from './support/cut-and-whole.js';
-import { f16 } from './support/every-preset.js';
 import { GraphWriter } from './support/graph-writer.js';
 import { extendBy, openTiny, startRun } from './support/injected.js';
 import { runWhole } from './support/run-whole.js';
@@ -45,7 +45,7 @@ const CONFIG = { num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16 };
 
 const logitsOf = async (options: CacheOptions, elementType: 'float32' | 'float16' = 'float32') => {
   const decoder = await openTiny(tinyDecoder(cached(options), { elementType }), CONFIG);
-  const run = await startRun(decoder, f16, TOKENS.length);
+  const run = await startRun(decoder, F16, TOKENS.length);
   const logits = await extendBy(run, decoder.vocabularySize, TOKENS, PIECES);
   await run.dispose();
   await decoder.dispose();
@@ -153,7 +153,7 @@ it.each([
 ])('%s: prompts are run by single tokens', async (_, tiny) => {
   const expected = await runWhole(tinyDecoder(cached({ mask: 'none' })), TOKENS);
   const decoder = await openTiny(tiny, CONFIG);
-  const run = await startRun(decoder, f16, TOKENS.length);
+  const run = await startRun(decoder, F16, TOKENS.length);
   const logits = await extendBy(run, decoder.vocabularySize, TOKENS, PIECES);
   expect(maxAbsDifference(logits, expected)).toBeLessThan(F16_PAST);
   await run.dispose();
@@ -164,7 +164,7 @@ it('a fixed cache ends where it ends', async () => {
   const tiny = tinyDecoder(cached({ slots: 'end' }));
   const decoder = await openTiny(tiny, CONFIG);
   expect(decoder.contextLimit).toBe(CAPACITY);
-  const run = await startRun(decoder, f16, 2 * CAPACITY);
+  const run = await startRun(decoder, F16, 2 * CAPACITY);
   await run.extend(Array(CAPACITY - 1).fill(3));
   await expect(run.extend([1, 2])).rejects.toThrow(/longer than the fixed cache of the model.*40/);
   expect(run.length).toBe(CAPACITY - 1);

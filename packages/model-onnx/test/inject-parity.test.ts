@@ -4,12 +4,12 @@
  */
 import { createPlan, referenceBackend } from '@lowbit-kv/core';
 import { maxAbsDifference } from '@lowbit-kv/core/testing';
+import { F16 } from '@lowbit-kv/harness';
 import { TensorProto_DataType as DataType } from 'onnx-buf';
 import { expect, it } from 'vitest';
 import { openInjectedDecoder } from '../src/inject/injected-decoder.js';
 import { injectedStep, openInjectedCache } from '../src/inject/injected-sequence.js';
 import { modelFromBytes } from '../src/model/model-files.js';
-import { f16 } from './support/every-preset.js';
 import { GraphWriter, modelBytes } from './support/graph-writer.js';
 import { loadCase } from './support/load-case.js';
 
@@ -92,7 +92,7 @@ it.each([
 ])('%s', async (_, capacity) => {
   const config = { num_attention_heads: 1, head_dim: D };
   const opened = await openInjectedDecoder(modelFromBytes({ model: decoder(capacity), config }));
-  const plan = createPlan(f16, opened.geometry);
+  const plan = createPlan(F16, opened.geometry);
   const cache = await openInjectedCache(opened, plan, { backend: referenceBackend(), tokens: 8 });
   const sequence = cache.createSequence();
   const output = new Float32Array(D);

@@ -9,6 +9,7 @@ import {
   type Scheme,
 } from '@lowbit-kv/core';
 import { maxAbsDifference, nmse } from '@lowbit-kv/core/testing';
+import { F16 } from '@lowbit-kv/harness';
 import { kivi } from '@lowbit-kv/scheme-kivi';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openCutDecoder } from '../src/decoder/cut-decoder.js';
@@ -17,7 +18,6 @@ import { openInjectedRun } from '../src/inject/injected-run.js';
 import { injectionNote } from '../src/inject/injected-sequence.js';
 import { modelFromBytes } from '../src/model/model-files.js';
 import { PIECES, TOKENS } from './support/cut-and-whole.js';
-import { f16 } from './support/every-preset.js';
 import { type FloatType, modelBytes } from './support/graph-writer.js';
 import { extendBy, openTiny, startRun } from './support/injected.js';
 import { runWhole } from './support/run-whole.js';
@@ -72,7 +72,7 @@ describe('with f16 it is the uncut model', () => {
     const tiny = tinyDecoder(form, { ...options, elementType });
     const expected = await runWhole(tiny, TOKENS, PIECES);
     const decoder = await openTiny(tiny);
-    const run = await startRun(decoder, f16, TOKENS.length);
+    const run = await startRun(decoder, F16, TOKENS.length);
     const logits = await extendBy(run, decoder.vocabularySize, TOKENS, PIECES);
     expect(run.length).toBe(TOKENS.length);
     expect(maxAbsDifference(expected, new Float32Array(expected.length))).toBeGreaterThan(1);
@@ -122,7 +122,7 @@ describe('with a packed cache', () => {
     const injected = await injectedLogits(tiny, kivi4);
     expect(nmse(injected, await cutLogits(tiny, kivi4))).toBeLessThan(CUT_LOGITS);
     // Nothing is packed before the second step: from then on the cache shows.
-    const exact = await injectedLogits(tiny, f16);
+    const exact = await injectedLogits(tiny, F16);
     const prompt = 40 * tiny.sizes.vocabulary;
     expect(nmse(injected.subarray(0, prompt), exact.subarray(0, prompt))).toBeLessThan(1e-12);
     expect(nmse(injected.subarray(prompt), exact.subarray(prompt))).toBeGreaterThan(1e-4);
@@ -130,7 +130,7 @@ describe('with a packed cache', () => {
 
   it('packing before attention comes a step late, and the note says so', async () => {
     const scheme = defineScheme({
-      ...(f16 as object),
+      ...(F16 as object),
       id: 'early',
       packing: 'before-attention',
       key: { bits: 16 },
@@ -147,7 +147,7 @@ describe('with a packed cache', () => {
     const [injected, cut, exact] = [
       await injectedLogits(tiny, scheme, single),
       await cutLogits(tiny, scheme, single),
-      await injectedLogits(tiny, f16, single),
+      await injectedLogits(tiny, F16, single),
     ];
     const rows = (logits: Float32Array, first: number, end: number) =>
       logits.subarray(first * tiny.sizes.vocabulary, end * tiny.sizes.vocabulary);
@@ -164,7 +164,7 @@ it('a step that fails leaves the sequence as it was', async () => {
   // Tables of the rotary embedding end at position 16: the model fails beyond them.
   const tiny = tinyDecoder(groupQuery({ rotary: 'node' }), { sizes: { positions: 16 } });
   const decoder = await openTiny(tiny);
-  const run = await startRun(decoder, f16, 32);
+  const run = await startRun(decoder, F16, 32);
   await run.extend(TOKENS.slice(0, 14));
   const before = await run.stats();
   await expect(run.extend(TOKENS.slice(14, 18))).rejects.toThrow(/BACKEND_FAILED/);
@@ -183,7 +183,7 @@ it('takes a prompt longer than a run, and gives the last logits alone at their r
   const tiny = tinyDecoder(groupQuery(), { sizes: { positions: 320 } });
   const prompt = Array.from({ length: 300 }, (_, i) => (i * 11 + 2) % 50);
   const decoder = await openTiny(tiny);
-  const run = await startRun(decoder, f16, prompt.length);
+  const run = await startRun(decoder, F16, prompt.length);
   const calls: [number, Float32Array][] = [];
   await run.extend(prompt, {
     rows: 'last',
@@ -207,9 +207,9 @@ describe('plans it refuses', () => {
 
   it.each([
     ['keys before the rotary embedding', preRope, { rotary: { pairs: 'halves' } }],
-    ['another number of layers', f16, { layers: 3 }],
-    ['another head dim', f16, { keyHeadDim: 64 }],
-    ['a sliding window that drops tokens', f16, { slidingWindow: { size: 8, sinks: 0 } }],
+    ['another number of layers', F16, { layers: 3 }],
+    ['another head dim', F16, { keyHeadDim: 64 }],
+    ['a sliding window that drops tokens', F16, { slidingWindow: { size: 8, sinks: 0 } }],
   ] as const)('%s', async (_, scheme, change) => {
     await expect(refusal(scheme, change)).rejects.toThrow(/PLAN_REFUSED/);
   });
@@ -223,7 +223,7 @@ describe('plans it refuses', () => {
       window: { recent: 0, flush: 1 },
     };
     return defineScheme({
-      ...(f16 as object),
+      ...(F16 as object),
       id: 'early-keys',
       key: { ...tensor, stage: 'pre-rope' },
     } as Scheme);

@@ -3,6 +3,7 @@
  */
 import { type Geometry, LowbitKvError, referenceBackend, type Scheme } from '@lowbit-kv/core';
 import { nmse } from '@lowbit-kv/core/testing';
+import { F16 } from '@lowbit-kv/harness';
 import { kivi2 } from '@lowbit-kv/scheme-kivi';
 import { kvquant2 } from '@lowbit-kv/scheme-kvquant';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -10,7 +11,7 @@ import type { ForwardOptions } from '../src/decoder/decoder.js';
 import { AttentionSessions } from '../src/replay/attention-graph.js';
 import { PlanReplay } from '../src/replay/plan-replay.js';
 import { StepRun } from '../src/replay/step-run.js';
-import { everyPreset, f16 } from './support/every-preset.js';
+import { everyPreset } from './support/every-preset.js';
 import { planFor } from './support/plans.js';
 import { toyDecoder, toyTokens } from './support/toy-decoder.js';
 
@@ -96,7 +97,7 @@ describe('replay equals step-by-step decoding', () => {
   });
 
   it('notes nothing but rounding for f16', async () => {
-    const { logits, notes } = await bothRuns(f16, geometryOf(64), 200);
+    const { logits, notes } = await bothRuns(F16, geometryOf(64), 200);
     expect(nmse(logits[1], logits[0])).toBeLessThan(REPLAY_LOGITS);
     for (const { key, value, heads } of notes[0]?.layers ?? []) {
       for (const { error, energy } of [key, value, ...heads]) {

@@ -3,6 +3,7 @@
  */
 import { type Geometry, RotaryRotation, referenceBackend, resolveGeometry } from '@lowbit-kv/core';
 import { nmse } from '@lowbit-kv/core/testing';
+import { F16 } from '@lowbit-kv/harness';
 import { kivi4 } from '@lowbit-kv/scheme-kivi';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Attend, Decoder, LayerTensors } from '../src/decoder/decoder.js';
@@ -10,7 +11,7 @@ import { AttentionSessions } from '../src/replay/attention-graph.js';
 import { PlanReplay } from '../src/replay/plan-replay.js';
 import { parseStress, type StressLens, stressed } from '../src/stress/lenses.js';
 import { causalAttend } from './support/causal-attention.js';
-import { everyPreset, f16 } from './support/every-preset.js';
+import { everyPreset } from './support/every-preset.js';
 import { planFor } from './support/plans.js';
 import { toyDecoder, toyTokens } from './support/toy-decoder.js';
 
@@ -47,7 +48,7 @@ async function logitsOf(decoder: Decoder, attend: Attend): Promise<Float32Array>
   return all;
 }
 
-async function replayed(decoder: Decoder, scheme: typeof f16): Promise<Float32Array> {
+async function replayed(decoder: Decoder, scheme: typeof F16): Promise<Float32Array> {
   const plan = await planFor(decoder, scheme, []);
   const run = await PlanReplay.open(decoder, plan, sessions, {
     backend: referenceBackend(),
@@ -67,7 +68,7 @@ describe.each(LENSES.map((lens) => [`${lens.kind}:${lens.size}`, lens] as const)
       const hard = stressed(plain, [lens]);
       const expected = await logitsOf(plain, causalAttend(plain));
       expect(nmse(await logitsOf(hard, causalAttend(plain)), expected)).toBeLessThan(SAME_LOGITS);
-      expect(nmse(await replayed(hard, f16), expected)).toBeLessThan(SAME_F16_LOGITS);
+      expect(nmse(await replayed(hard, F16), expected)).toBeLessThan(SAME_F16_LOGITS);
     });
 
     it('changes what is stored by its size', async () => {
@@ -126,13 +127,13 @@ describe('what a lens is for', () => {
     const plain = toyDecoder({ geometry });
     const hard = stressed(plain, [{ kind: 'key-scale', size: 16 }]);
     const expected = await logitsOf(plain, causalAttend(plain));
-    const noise = async (scheme: typeof f16) => ({
+    const noise = async (scheme: typeof F16) => ({
       mild: nmse(await replayed(plain, scheme), expected),
       hard: nmse(await replayed(hard, scheme), expected),
     });
     const channels = await noise(kivi4);
     const perToken = everyPreset.find(({ id }) => id === 'int4-token-head-asymmetric');
-    const tokens = await noise(perToken as typeof f16);
+    const tokens = await noise(perToken as typeof F16);
     expect(channels.hard).toBeLessThan(1.5 * channels.mild);
     expect(tokens.hard).toBeGreaterThan(4 * tokens.mild);
   });

@@ -6,7 +6,7 @@ import { Container, inject, injectable, multiInject, optional } from 'inversify'
 import type { Backend } from '../backend.js';
 import type { Cache } from '../cache/cache.js';
 import { type CreateCacheOptions, createCache } from '../cache/create-cache.js';
-import { type ErrorCode, LowbitKvError } from '../errors.js';
+import { type ErrorCode, LowbitKvError, movedError } from '../errors.js';
 import type { Geometry } from '../geometry.js';
 import { checkOptions } from '../options.js';
 import { createPlan, type Plan, type PlanOptions } from '../plan/plan.js';
@@ -158,15 +158,7 @@ function listing<T>(map: ReadonlyMap<string, unknown>, check: () => T): T {
     return check();
   } catch (error) {
     if (!LowbitKvError.is(error) || map.size === 0) throw error;
-    const { code, value, valid, next } = error;
-    throw new LowbitKvError(code, {
-      message: error.summary,
-      value,
-      ...(valid === undefined ? {} : { valid }),
-      next,
-      where: { ...error.where, registered: [...map.keys()] },
-      cause: error,
-    });
+    throw movedError(error, { registered: [...map.keys()] });
   }
 }
 

@@ -13,6 +13,7 @@ import {
   LowbitKvError,
   type ModelLayer,
   modelLayers,
+  movedError,
   type Plan,
   RotaryRotation,
   singleLayerPlan,
@@ -216,14 +217,6 @@ class Columns {
 
 /** The same error with the layer's number in the model: the cache of one layer calls it 0. */
 function inLayer(error: unknown, layer: number): unknown {
-  if (!LowbitKvError.is(error) || error.where?.layer === undefined) return error;
-  const { code, summary, value, valid, next, where } = error;
-  return new LowbitKvError(code, {
-    message: summary,
-    value,
-    ...(valid === undefined ? {} : { valid }),
-    next,
-    where: { ...where, layer },
-    cause: error,
-  });
+  const isPlaced = LowbitKvError.is(error) && error.where?.layer !== undefined;
+  return isPlaced ? movedError(error, { layer }) : error;
 }

@@ -1,7 +1,7 @@
 /**
  * Every preset of the scheme packages.
  */
-import { defineScheme, type Scheme } from '@lowbit-kv/core';
+import type { Scheme } from '@lowbit-kv/core';
 import { presets as baselines } from '@lowbit-kv/scheme-baselines';
 import { presets as bitdecoding } from '@lowbit-kv/scheme-bitdecoding';
 import { presets as innerq } from '@lowbit-kv/scheme-innerq';
@@ -23,15 +23,3 @@ export const everyPreset: readonly Scheme[] = [
   ...lowbit,
   ...baselines,
 ];
-
-/** Keys and values rounded to f16 and nothing else. */
-export const f16: Scheme = defineScheme({
-  specVersion: 1,
-  id: 'f16',
-  title: 'f16',
-  sinks: 0,
-  packing: 'after-attention',
-  key: { bits: 16 },
-  value: { bits: 16 },
-  calibration: { kind: 'none' },
-});
