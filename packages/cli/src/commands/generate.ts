@@ -69,8 +69,9 @@ export async function generateText(
       const text = await streamText(terminal, run, tokenizer, { prompt, sampler, maxTokens });
       terminal.note(summary(prompt.length, text));
       terminal.note(cacheLine(await run.stats(), plan, run.length));
-      if (options.againstF16 === true) {
-        const difference = await compareWithF16(model, prompt, text.tokens);
+      if (options.againstF16 === true && text.end !== 'interrupted') {
+        const signal = terminal.interruption();
+        const difference = await compareWithF16(model, prompt, text.tokens, signal);
         terminal.note(differenceText(difference, tokenizer));
       }
       return text.end === 'interrupted' ? 130 : 0;

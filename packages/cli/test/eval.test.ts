@@ -1,0 +1,274 @@
+// `lowbit-kv eval`: the figures, and what they depend on.
+import { readFile } from 'node:fs/promises';
+import {
+  type EvalMeasuredRow,
+  type EvalReport,
+  evalReportSchema,
+  type UnmeasuredRow,
+} from '@lowbit-kv/harness';
+import { openModelFiles, openTokenizer, openUncut } from '@lowbit-kv/model-onnx';
+import { describe, expect, test } from 'vitest';
+import type { HereOptions } from './support/run-here.js';
+import { CONTEXT, VOCABULARY, writeFiles } from './support/tiny-model.js';
+import { tinyWorkspace } from './support/tiny-workspace.js';
+
+const workspace = tinyWorkspace();
+const TWO = 'kivi-2bit-g32';
+const FOUR = 'kivi-4bit-g32';
+
+const evaluated = (args: readonly string[], options: HereOptions = {}) =>
+  workspace.here('eval', ['--text', 'text.txt', ...args], options);
+const windows = (count: number, tokens: number) => [
+  ...['--windows', String(count)],
+  ...['--window', String(tokens)],
+];
+
+async function reported(...args: string[]): Promise<EvalReport> {
+  const { code, stdout, stderr } = await evaluated([...args, '--json']);
+  expect(code, stderr).toBe(0);
+  return evalReportSchema.parse(JSON.parse(stdout));
+}
+
+function measured({ schemes }: EvalReport, id: string): EvalMeasuredRow {
+  const row = schemes.find((one) => one.id === id);
+  if (row?.status !== 'measured') throw new Error(`${id} is not measured`);
+  return row;
+}
+
+const perplexity = (report: EvalReport, id: string) =>
+  measured(report, id).perplexity.value as number;
+const divergence = (report: EvalReport, id: string) =>
+  measured(report, id).divergence.mean as number;
+
+/** From the logits of the model as it came. */
+async function plainPerplexity(count: number, windowTokens: number): Promise<number> {
+  const tokenizer = await openTokenizer(workspace.path('model'));
+  const text = (await readFile(workspace.path('text.txt'), 'utf8')).replaceAll('\r\n', '\n');
+  const tokens = tokenizer.encode(text);
+  const uncut = await openUncut(await openModelFiles(workspace.path('model')), { threads: 1 });
+  let sum = 0;
+  for (let window = 0; window < count; window++) {
+    const part = tokens.slice(window * windowTokens, (window + 1) * windowTokens);
+    await uncut.logits(part, (first, logits) => {
+      const size = VOCABULARY;
+      for (let row = 0; row < logits.length / size; row++) {
+        const right = part[first + row + 1];
+        if (right === undefined) continue;
+        const of = logits.subarray(row * size, (row + 1) * size);
+        sum += Math.log(of.reduce((total, x) => total + Math.exp(x), 0)) - (of[right] as number);
+      }
+    });
+  }
+  await uncut.dispose();
+  return Math.exp(sum / (count * (windowTokens - 1)));
+}
+
+describe('the report', () => {
+  test('perplexity of f16 is that of the model, and fewer bits are worse', async () => {
+    const report = await reported('--scheme', TWO, FOUR, ...windows(2, 320));
+    expect(report.schemes.map(({ id }) => id)).toEqual(['f16', TWO, FOUR]);
+    const plain = await plainPerplexity(2, 320);
+    expect(perplexity(report, 'f16') / plain).toBeCloseTo(1, 3);
+    expect(measured(report, 'f16')).toMatchObject({
+      bits: { stored: 16 },
+      divergence: { mean: 0, p99: 0 },
+      topAgreement: { mean: 1 },
+    });
+    expect(divergence(report, FOUR)).toBeGreaterThan(1e-5);
+    expect(divergence(report, TWO)).toBeGreaterThan(5 * divergence(report, FOUR));
+    const { stored, asymptotic } = measured(report, TWO).bits;
+    expect(stored).toBeGreaterThan(asymptotic);
+    expect(stored).toBeLessThan(measured(report, FOUR).bits.stored as number);
+    expect(report).toMatchObject({
+      model: { name: 'model', layers: 2, contextLimit: CONTEXT },
+      text: { name: 'text.txt' },
+      windows: { count: 2, windowTokens: 320, predictions: 2 * 319 },
+      settings: { mode: 'replay', backend: 'reference', text: expect.stringMatching(/\\n/) },
+      valid: true,
+    });
+  });
+
+  test('as text, and as Markdown', async () => {
+    const args = ['--scheme', TWO, ...windows(1, 200)];
+    const text = await evaluated(args);
+    expect(text.code).toBe(0);
+    expect(text.stdout).toMatch(/^f16 +16\.00 +\d+\.\d+ \+- .* baseline$/m);
+    expect(text.stdout).toMatch(/^kivi-2bit-g32 +\d\.\d\d +\d+\.\d+ \+- /m);
+    expect(text.stdout).toMatch(
+      /^kivi-2bit-g32: usable with care: KL 0\.0\d+ at positions 128 to 199 /m,
+    );
+    const markdown = await evaluated([...args, '--markdown']);
+    expect(markdown.stdout).toMatch(/^\| f16 +\| 16\.00 \| /m);
+    expect(markdown.stdout).toMatch(/^\| kivi-2bit-g32 \| /m);
+  });
+
+  test('a row that cannot be planned is refused with its reason; none at all fails', async () => {
+    const { code, stdout, stderr } = await evaluated([
+      ...['--scheme', 'kivi-2bit-g64', '--json'],
+      ...windows(1, 64),
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('No scheme could be measured');
+    const [, refused] = evalReportSchema.parse(JSON.parse(stdout)).schemes;
+    expect(refused).toMatchObject({ status: 'refused', code: 'SHAPE_UNSUPPORTED' });
+    expect((refused as UnmeasuredRow).verdict.reason).toContain('group size');
+  });
+
+  test('progress on a terminal has the rate and the time left, and is gone at the end', async () => {
+    const args = ['--scheme', FOUR, ...windows(2, 64)];
+    const { stderr } = await evaluated(args, { isTTY: true });
+    const status = '\r\u001b\\[2K';
+    for (const row of ['uncut', 'f16', FOUR])
+      expect(stderr).toMatch(new RegExp(`${status}window 2/2 ${row}: \\d+ tokens/s, \\d+ s left`));
+    expect(stderr.endsWith('\r\u001b[2K')).toBe(true);
+    expect((await evaluated(args)).stderr).not.toContain('tokens/s');
+  });
+});
+
+describe('ways to run it', () => {
+  test('replay, decoding and past injection agree', async () => {
+    const args = ['--scheme', TWO, ...windows(1, 200)];
+    const replay = await reported(...args);
+    const decode = await reported(...args, '--mode', 'decode');
+    const injected = await reported(...args, '--attention', 'past-injection');
+    expect(decode.settings.mode).toBe('decode');
+    expect(injected.settings.attention).toContain('past-injection');
+    expect(divergence(replay, TWO)).toBeGreaterThan(1e-3);
+    for (const report of [decode, injected]) {
+      for (const id of ['f16', TWO])
+        expect(perplexity(report, id) / perplexity(replay, id)).toBeCloseTo(1, 4);
+      expect(divergence(report, TWO) / divergence(replay, TWO)).toBeCloseTo(1, 1);
+    }
+    expect(measured(decode, TWO).noise.worstLayer).not.toBeNull();
+    expect(measured(injected, TWO).noise.worstLayer).toBeNull();
+  });
+
+  test('--stress leaves f16 where it was and finds schemes out', async () => {
+    const args = ['--scheme', TWO, ...windows(1, 320)];
+    const mild = await reported(...args);
+    const hard = await reported(...args, '--stress', 'value-mean:10', 'key-scale:16');
+    expect(hard.settings.stress).toBe('value-mean:10, key-scale:16');
+    expect(perplexity(hard, 'f16') / perplexity(mild, 'f16')).toBeCloseTo(1, 3);
+    expect(divergence(hard, TWO)).toBeGreaterThan(3 * divergence(mild, TWO));
+  });
+
+  test.each([
+    [['--stress', 'key-mean:0'], /no such stress lens.*key-mean:0/],
+    [['--stress', 'key-mean:5', '--attention', 'past-injection'], /stress lenses/],
+  ])('%j is refused', async (more, message) => {
+    const { code, stdout, stderr } = await evaluated([...more, '--scheme', TWO, ...windows(1, 64)]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  test('--prompt-tokens changes what takes statistics of the prompt, and nothing else', async () => {
+    const args = ['--scheme', 'innerq-small', TWO, ...windows(1, 200)];
+    const usual = await reported(...args);
+    const long = await reported(...args, '--prompt-tokens', '250');
+    expect(long.settings.promptTokens).toBe('250');
+    expect(usual.settings).not.toHaveProperty('promptTokens');
+    const [before, after] = [measured(usual, 'innerq-small'), measured(long, 'innerq-small')];
+    expect(after.fingerprint).not.toBe(before.fingerprint);
+    // Keys are not packed before the statistics are there, and the window is shorter.
+    expect(before.noise.worstKeys.nmse).toBeGreaterThan(1e-3);
+    expect(after.noise.worstKeys.nmse).toBeLessThan(1e-6);
+    expect(after.bits.stored).toBeGreaterThan(before.bits.stored as number);
+    expect(measured(long, TWO).fingerprint).toBe(measured(usual, TWO).fingerprint);
+    expect(divergence(long, TWO)).toBe(divergence(usual, TWO));
+  });
+
+  test('--retrieval scores the pass key at every depth', async () => {
+    const { retrieval } = await reported('--scheme', TWO, ...windows(1, 64), '--retrieval', '400');
+    expect(retrieval?.prompts.map(({ depth }) => depth)).toEqual([0, 25, 50, 75, 100]);
+    for (const { contextTokens } of retrieval?.prompts ?? []) {
+      expect(contextTokens).toBeGreaterThan(330);
+      expect(contextTokens).toBeLessThanOrEqual(400);
+    }
+    const [f16, scheme] = retrieval?.rows ?? [];
+    expect([f16?.id, scheme?.id]).toEqual(['f16', TWO]);
+    for (const { logProbability, change } of scheme?.answers ?? []) {
+      expect(logProbability).toBeLessThan(-1);
+      expect(change).not.toBe(0);
+    }
+  });
+});
+
+describe('the text', () => {
+  test('line ends of any kind, and a byte order mark, give the same tokens', async () => {
+    const crlf = await readFile(workspace.path('text.txt'), 'utf8');
+    expect(crlf).toContain('\r\n');
+    const lf = crlf.replaceAll('\r\n', '\n');
+    await writeFiles(workspace.directory, {
+      'lf.txt': lf,
+      'cr.txt': lf.replaceAll('\n', '\r'),
+      'bom.txt': `\ufeff${crlf}`,
+    });
+    const args = ['--scheme', TWO, ...windows(1, 200)];
+    const report = await reported(...args);
+    for (const name of ['lf.txt', 'cr.txt', 'bom.txt']) {
+      const other = await reported(...args, '--text', name);
+      expect(other.windows.tokensSha256).toBe(report.windows.tokensSha256);
+      expect(other.text.tokens).toBe(report.text.tokens);
+      expect(other.text.sha256).not.toBe(report.text.sha256);
+      expect(perplexity(other, TWO)).toBe(perplexity(report, TWO));
+    }
+  });
+
+  test.each<[string, readonly string[], RegExp]>([
+    ['missing', ['--text', 'nowhere.txt'], /OPTION_INVALID: the text cannot be read.*nowhere\.txt/],
+    ['empty', ['--text', 'empty.txt'], /OPTION_INVALID: the text has no tokens.*empty\.txt/],
+    ['not UTF-8', ['--text', 'latin1.txt'], /OPTION_INVALID: the text is not UTF-8.*latin1\.txt/],
+    [
+      'too short',
+      windows(50, 320),
+      /too short for 50 windows.*got 4\d\d\d[\s\S]*at most 12 windows/,
+    ],
+    [
+      'shorter than the context',
+      windows(1, CONTEXT + 1),
+      /longer than the context.*2 to 2048 tokens/,
+    ],
+  ])('%s', async (_, more, message) => {
+    await writeFiles(workspace.directory, {
+      'empty.txt': '',
+      'latin1.txt': Buffer.from('caf\xe9', 'latin1'),
+    });
+    const { code, stdout, stderr } = await evaluated(['--scheme', TWO, ...more]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe('the model', () => {
+  test.each<[string, RegExp]>([
+    ['nowhere', /MODEL_INVALID: there is no such model.*got "nowhere"/],
+    ['./some/where', /MODEL_INVALID: there is no such model/],
+    ['cache', /MODEL_INVALID: there is no model\.onnx/],
+  ])('%s', async (model, message) => {
+    await writeFiles(workspace.cache, { 'config.json': '{}' });
+    const { code, stderr } = await evaluated(['--model', model]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+
+  test('of several files one is named', async () => {
+    const model = await readFile(workspace.path('model/onnx/model.onnx'));
+    const files = ['config.json', 'tokenizer.json', 'tokenizer_config.json'];
+    for (const file of files)
+      await writeFiles(workspace.path('several'), {
+        [file]: await readFile(workspace.path(`model/${file}`)),
+      });
+    await writeFiles(workspace.path('several'), {
+      'onnx/model_a.onnx': model,
+      'onnx/model_b.onnx': Uint8Array.of(1, 2, 3),
+    });
+    const args = ['--model', 'several', '--scheme', TWO, ...windows(1, 64)];
+    const { code, stderr } = await evaluated(args);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/several model files.*model_a\.onnx.*model_b\.onnx/);
+    const report = await reported(...args, '--model-file', 'model_a');
+    expect(report.model.fingerprint).toBe(
+      (await reported('--scheme', TWO, ...windows(1, 64))).model.fingerprint,
+    );
+  });
+});
