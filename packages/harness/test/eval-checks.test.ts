@@ -161,6 +161,12 @@ describe('of rows end the run', () => {
         ...notes,
         layers: notes.layers.map((layer) => ({ ...layer, heads: layer.heads.slice(1) })),
       }),
+      (notes) => ({
+        ...notes,
+        layers: notes.layers.map(({ causes, ...layer }, i) =>
+          i === 0 || causes === undefined ? layer : { ...layer, causes },
+        ),
+      }),
     ];
     for (const notes of wrong)
       await refusal(evaluateFake(fakeModel({ notes })), 'MEASUREMENT_INVALID');

@@ -170,6 +170,10 @@ describe('noise of layers', () => {
             layers: KEYS.map(([error, energy], layer) => ({
               key: { error: error as number, energy: energy as number },
               value: { error: 2, energy: 200 * (layer + 1) },
+              causes: {
+                keysOnly: { error: layer + 4, energy: 20 },
+                valuesOnly: { error: 2, energy: 20 },
+              },
               heads: [0, 1, 2, 3].map((head) => ({
                 error: layer === 1 && head === 2 ? 50 : 1,
                 energy: 10 * (head + 1),
@@ -188,17 +192,19 @@ describe('noise of layers', () => {
       valueNmse: 0.005,
       outputNmse: 53 / 100,
       headNmse: [1 / 10, 1 / 20, 50 / 30, 1 / 40],
+      keysOnlyNmse: 0.25,
+      valuesOnlyNmse: 0.1,
     });
     expect(row.noise.worstKeys).toEqual({ layer: 1, nmse: 0.3 });
     expect(row.noise.worstValues).toEqual({ layer: 0, nmse: 0.01 });
     expect(row.noise.worstLayer).toEqual({ layer: 1, nmse: 0.53 });
     expect(row.noise.worstHead).toEqual({ layer: 1, head: 2, nmse: 50 / 30 });
     expect(row.failingLayers.map(({ layer, source }) => [layer, source])).toEqual([
-      [1, 'keys'],
-      [0, 'keys'],
+      [1, 'keys and values'],
+      [0, 'keys and values'],
     ]);
     expect(row.verdict.reason).toContain(
-      'keys of layer 1: NMSE 0.30 (values 0.0050), output 0.53, head 2 1.7',
+      'keys and values of layer 1: output NMSE 0.53 (keys alone 0.25, values alone 0.10), head 2 1.7',
     );
   });
 

@@ -156,9 +156,9 @@ describe('the text', () => {
 describe('a verdict', () => {
   const plan = createPlan(TWO, FAKE_GEOMETRY);
   type Judged = Parameters<typeof evalVerdict>[0];
-  type Layer = { key: number; value: number; output: number };
+  type Layer = { keysOnly: number; valuesOnly: number; output: number };
 
-  const quiet: Layer = { key: 0.001, value: 0.001, output: 0.001 };
+  const quiet: Layer = { keysOnly: 0.001, valuesOnly: 0.001, output: 0.001 };
 
   /** A row with some figures of its own: KL p99, KL of the buckets, NMSE of the layers. */
   function judged(
@@ -172,9 +172,13 @@ describe('a verdict', () => {
           ? notes
           : {
               ...notes,
-              layers: layers.map(({ key, value, output }) => ({
-                key: { error: key, energy: 1 },
-                value: { error: value, energy: 1 },
+              layers: layers.map(({ keysOnly, valuesOnly, output }) => ({
+                key: { error: 0.5, energy: 1 },
+                value: { error: 0.5, energy: 1 },
+                causes: {
+                  keysOnly: { error: keysOnly, energy: 1 },
+                  valuesOnly: { error: valuesOnly, energy: 1 },
+                },
                 heads: [0, 1, 2, 3].map((head) => ({
                   error: head === 3 ? output * 2.5 : output * 0.5,
                   energy: 1,
@@ -216,22 +220,33 @@ describe('a verdict', () => {
   });
 
   it.each([
-    ['keys', { key: 0.02, value: 0.01, output: 0.5 }],
-    ['values', { key: 0.01, value: 0.2, output: 0.3 }],
-    ['keys and values', { key: 0.1, value: 0.2, output: 0.3 }],
-    ['values', { key: 1e-8, value: 0.01, output: 0.5 }],
-    ['keys', { key: 0.4, value: 1e-8, output: 0.3 }],
+    ['keys', { keysOnly: 0.31, valuesOnly: 0.1, output: 0.5 }],
+    ['values', { keysOnly: 0.1, valuesOnly: 0.31, output: 0.3 }],
+    ['keys and values', { keysOnly: 0.29, valuesOnly: 0.1, output: 0.3 }],
+    ['values', { keysOnly: 0, valuesOnly: 0.01, output: 0.5 }],
   ])('says that %s of a layer fail', async (source, layer) => {
     const { level, reason } = await judged(5, [0.5], [quiet, layer]);
     expect(level).toBe('unsafe');
-    expect(reason).toContain(`; ${source} of layer 1: NMSE `);
+    expect(reason).toContain(`; ${source} of layer 1: output NMSE ${layer.output.toPrecision(2)} `);
     expect(reason).toContain(
-      `output ${layer.output.toPrecision(2)}, head 3 ${(2.5 * layer.output).toPrecision(2)}`,
+      `(keys alone ${layer.keysOnly.toPrecision(2)}, values alone ${layer.valuesOnly.toPrecision(2)}), head 3 ${(2.5 * layer.output).toPrecision(2)}`,
     );
   });
 
+  it('blames no tensor where the model does not tell', async () => {
+    const model = fakeModel({
+      notes: ({ layers, ...notes }) => ({
+        ...notes,
+        layers: layers.map(({ causes, ...layer }) => layer),
+      }),
+    });
+    const row = evalRow(await evaluateFake(model), 'two');
+    expect(row.failingLayers[0]).toMatchObject({ source: null, keysOnlyNmse: null });
+    expect(row.verdict.reason).toMatch(/; layer \d: output NMSE 0\.0\d+, head \d /);
+  });
+
   it('takes safe away for a noisy layer that the logits do not show, and no more', async () => {
-    const noisy = { key: 0.5, value: 0.5, output: 0.9 };
+    const noisy = { keysOnly: 0.5, valuesOnly: 0.5, output: 0.9 };
     const { level, reason } = await judged(0.1, [0.01], [quiet, noisy]);
     expect(level).toBe('care');
     expect(reason).toContain('worst layer 1 output NMSE 0.90 (limit 0.02)');

@@ -158,6 +158,22 @@ describe('a finished run', () => {
     expect(progress.at(-1)).toEqual([1, null]);
   });
 
+  it('keeps whether the model tells keys from values', async () => {
+    const store = memoryStore();
+    const silent: FakeModelOptions = {
+      notes: ({ layers, ...notes }) => ({
+        ...notes,
+        layers: layers.map(({ causes, ...layer }) => layer),
+      }),
+    };
+    const { report } = await counted(store, {}, silent);
+    const { report: again, runs } = await counted(store, {}, silent);
+    expect(runs).toEqual([]);
+    expect(figures(again)).toEqual(figures(report));
+    expect(evalRow(again, 'two').failingLayers[0]?.source).toBeNull();
+    expect(evalRow(whole, 'two').failingLayers[0]?.source).not.toBeNull();
+  });
+
   it('takes one more scheme, whose rate is against the uncut model of its own run', async () => {
     const store = memoryStore();
     let clock = 0;

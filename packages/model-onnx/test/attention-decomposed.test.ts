@@ -75,7 +75,8 @@ describe('cut equals whole, in f32 and f16', () => {
     'a mask that every layer cuts': [
       { maskPerLayer: true, heads: 'rotary', mask: 'added-padding' },
     ],
-    'Where of what is seen, softmax in f32': [{ mask: 'where-seen', softmaxInFloat32: true }],
+    'Where of what is seen, softmax in f32': [{ mask: 'where-seen', inFloat32: 'softmax' }],
+    'product in f32, repeated from full slices': [{ inFloat32: 'product', repeat: 'sliced' }],
     'Where of what is hidden, soft cap': [{ mask: 'where-hidden', softCap: 1.5 }],
     'a window': [{ sight: 'window' }],
     'cached keys channels first, scaled': [
@@ -93,9 +94,12 @@ describe('cut equals whole, in f32 and f16', () => {
     await expectCutEqualsWhole(tiny(options, { ...more, elementType: 'float16' }));
   });
 
-  it('layers that differ in their window', async () => {
+  it('a soft cap, and layers that differ in their window, as Gemma 2', async () => {
     const mixed = tinyDecoder((context) =>
-      decomposed({ sight: context.layer === 0 ? 'window' : 'causal' })(context),
+      decomposed({
+        sight: context.layer === 0 ? 'window' : 'causal',
+        ...{ softCap: 2, scale: 'query', scaleBy: 0.4, heads: 'rotary' },
+      })(context),
     );
     await expectCutEqualsWhole(mixed);
     const cut = await openTiny(mixed);

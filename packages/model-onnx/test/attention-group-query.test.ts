@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { expectCutEqualsWhole, openTiny, refusalOf, sitesOf } from './support/cut-and-whole.js';
+import { FloatCache } from './support/float-cache.js';
 import {
   type LayerContext,
   positionIds,
   type TinyOptions,
   tinyDecoder,
+  withNode,
 } from './support/tiny-decoders.js';
 import { type GroupQueryOptions, groupQuery, LONG_CONTEXT } from './support/tiny-group-query.js';
+import { addedMask } from './support/tiny-masks.js';
 
 const tiny = (options: GroupQueryOptions = {}, more: TinyOptions = {}) =>
   tinyDecoder(groupQuery(options), more);
@@ -86,6 +89,11 @@ it('has the short tables where an If chooses by the length, and no longer contex
   expect(sitesOf(decoder)[0]?.rotary).toMatchObject({ cosine: 'chosen_cosine' });
   const cut = await openTiny(decoder);
   expect(cut.contextLimit).toBe(LONG_CONTEXT);
+  const tokens = Array<number>(LONG_CONTEXT + 1).fill(3);
+  const attend = new FloatCache(cut).attend;
+  await expect(cut.forward(tokens, { position: 0, attend })).rejects.toThrow(
+    /longer than the rotary embedding of the model; got 41; valid: up to 40 tokens/,
+  );
   await cut.dispose();
 });
 
@@ -110,6 +118,13 @@ describe('cut equals whole, in f32 and f16', () => {
     packed: [{ packed: true }],
     'packed, adjacent pairs, biases': [{ packed: true, pairs: 'adjacent', bias: true }],
     biases: [{ bias: true }],
+    'packed, a window, part of a head, tables by length, as Phi-3': [
+      { packed: true, window: 7, tables: 'by-length' },
+      { sizes: { headDim: 32, rotaryDim: 16, kvHeads: 4 } },
+    ],
+    'an attention bias that is a mask': [
+      { moreInputs: (context) => ['', addedMask(context, 'window', 'past')] },
+    ],
     'scale and soft cap': [{ scale: 0.7, softCap: 1.5 }],
     window: [{ window: 5 }],
     'head dim 32, one kv head': [{}, { sizes: { headDim: 32, kvHeads: 1 } }],
@@ -152,7 +167,6 @@ describe('refuses', () => {
       graph.table(`input_${layer}`, [sizes.queryHeads], Array(sizes.queryHeads).fill(0.5)),
     ];
   const forms: Record<string, [GroupQueryOptions, RegExp]> = {
-    'an attention bias': [{ moreInputs: input(10) }, /attention bias/],
     'a sink per head': [{ moreInputs: input(11) }, /sink/],
     'scales of a quantized cache': [{ moreInputs: input(12) }, /quantized/],
     'norms of queries and keys': [{ moreInputs: input(14) }, /input that is not known, number 14/],
@@ -166,6 +180,20 @@ describe('refuses', () => {
     ],
     'a past that is no input': [{ pastFrom: 'node' }, /past is no input of the model/],
   };
+  it('an attention bias that is no mask', async () => {
+    const slopes = tiny({ moreInputs: (context) => ['', addedMask(context, 'alibi', 'past')] });
+    await expect(openTiny(slopes)).rejects.toThrow(
+      /MODEL_UNSUPPORTED.*GroupQueryAttention: its mask adds -0\.5.*attention_0 and 1 more/,
+    );
+  });
+
+  it('keys without values', () => {
+    const half = withNode(tiny(), 'attention_1', ({ input }) => {
+      input[2] = '';
+    });
+    expect(refusalOf(half)).toMatch(/only one of keys and values \(attention_1\)/);
+  });
+
   it.each(Object.entries(forms))('%s', (_name, [options, reason]) => {
     const refusal = refusalOf(tiny(options));
     expect(refusal).toMatch(reason);

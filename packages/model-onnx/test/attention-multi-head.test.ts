@@ -1,6 +1,7 @@
+import type { NodeProto } from 'onnx-buf';
 import { describe, expect, it } from 'vitest';
-import { expectCutEqualsWhole, sitesOf } from './support/cut-and-whole.js';
-import { tinyDecoder } from './support/tiny-decoders.js';
+import { expectCutEqualsWhole, refusalOf, sitesOf } from './support/cut-and-whole.js';
+import { tinyDecoder, withNode } from './support/tiny-decoders.js';
 import { type MultiHeadOptions, multiHead } from './support/tiny-multi-head.js';
 
 const SIZES = { kvHeads: 4 };
@@ -90,6 +91,26 @@ describe('refuses, with the node and the reason', () => {
   });
 });
 
+it('refuses inputs and results that only some exports have', () => {
+  const cases: readonly (readonly [(node: NodeProto) => void, RegExp])[] = [
+    [({ input }) => set(input, 3, 'query_0_out'), /its bias is computed/],
+    [({ input }) => set(input, 4, 'norm_0_weight'), /padding mask is not the attention_mask/],
+    [({ input }) => set(input, 8, 'norm_0_weight'), /a buffer that the operator writes/],
+    [({ input }) => set(input, 10, 'norm_0_weight'), /an input that is not known, number 10/],
+    [({ output }) => set(output, 3, 'weights'), /gives out its attention weights/],
+  ];
+  for (const [change, reason] of cases) {
+    const refusal = refusalOf(withNode(tiny({}), 'attention_0', change));
+    expect(refusal).toMatch(reason);
+    expect(refusal).toContain('(attention_0)');
+  }
+
+  function set(names: string[], at: number, name: string): void {
+    while (names.length < at) names.push('');
+    names[at] = name;
+  }
+});
+
 describe('cut decoders equal whole ones', () => {
   const cases: Readonly<Record<string, MultiHeadOptions>> = {
     plain: {},
@@ -108,15 +129,18 @@ describe('cut decoders equal whole ones', () => {
     await expectCutEqualsWhole(tiny(options, 'float16'));
   });
 
-  it('packed, against rows of the same projection', async () => {
-    for (const bias of [false, true])
+  it.each(['float32', 'float16'] as const)(
+    'packed, against rows of the same projection: %s',
+    async (type) => {
+      for (const bias of [false, true])
+        await expectCutEqualsWhole(
+          tiny({ inputs: 'packed', past: false, bias }, type),
+          tiny({ inputs: 'unpacked', past: false, bias }, type),
+        );
       await expectCutEqualsWhole(
-        tiny({ inputs: 'packed', past: false, bias }),
-        tiny({ inputs: 'unpacked', past: false, bias }),
+        tiny({ inputs: 'packed-kv', past: false }, type),
+        tiny({ inputs: 'unpacked-kv', past: false }, type),
       );
-    await expectCutEqualsWhole(
-      tiny({ inputs: 'packed-kv', past: false }),
-      tiny({ inputs: 'unpacked-kv', past: false }),
-    );
-  });
+    },
+  );
 });

@@ -1,6 +1,9 @@
+import { create } from '@bufbuild/protobuf';
+import { AttributeProtoSchema } from 'onnx-buf';
 import { describe, expect, it } from 'vitest';
 import { refusalOf } from './support/cut-and-whole.js';
-import { type AttentionForm, pastOf, tinyDecoder } from './support/tiny-decoders.js';
+import { type AttentionForm, pastOf, tinyDecoder, withNode } from './support/tiny-decoders.js';
+import { decomposed } from './support/tiny-decomposed.js';
 
 const layerOf = (opType: string, domain?: 'com.microsoft'): AttentionForm => {
   return ({ graph, hidden, layer }) =>
@@ -23,6 +26,16 @@ describe('attention that is not known', () => {
     const refusal = refusalOf(tinyDecoder(form));
     expect(refusal).toMatch(/no attention was found.*LinearMixer mixer_0 and 1 more/);
     expect(refusal).toContain('--attention past-injection');
+  });
+
+  it('is refused inside of a subgraph, as merged decoders have it', () => {
+    const merged = withNode(tinyDecoder(layerOf('Relu')), 'layer_0', (node) => {
+      const { graph } = tinyDecoder(decomposed()).model;
+      node.attribute.push(
+        create(AttributeProtoSchema, { name: 'then_branch', ...(graph && { g: graph }) }),
+      );
+    });
+    expect(refusalOf(merged)).toMatch(/Relu: attention lies inside its subgraph.*\(layer_0\)/);
   });
 
   it('names its operators where nothing is near', () => {

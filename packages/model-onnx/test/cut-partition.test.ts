@@ -1,11 +1,16 @@
-import { expect, it } from 'vitest';
+import { TensorProto_DataType } from 'onnx-buf';
+import { describe, expect, it } from 'vitest';
 import { GraphView, inputsOf } from '../src/attention/graph-view.js';
 import { type Partition, partition } from '../src/cut/partition.js';
 import { writeSegment } from '../src/cut/segment-model.js';
-import { isTokenWise } from '../src/cut/token-wise.js';
 import { openTiny, sitesOf } from './support/cut-and-whole.js';
 import { GraphWriter } from './support/graph-writer.js';
-import { type AttentionForm, type TinyDecoder, tinyDecoder } from './support/tiny-decoders.js';
+import {
+  type AttentionForm,
+  TINY_SIZES,
+  type TinyDecoder,
+  tinyDecoder,
+} from './support/tiny-decoders.js';
 import { decomposed } from './support/tiny-decomposed.js';
 import { groupQuery } from './support/tiny-group-query.js';
 
@@ -27,10 +32,11 @@ const bytesOf = ({ model }: TinyDecoder) =>
 it('has every weight in the one segment that uses it', () => {
   const decoder = tinyDecoder(groupQuery());
   const segments = weightsOf(decoder);
-  expect(segments).toHaveLength(3);
+  expect(segments).toHaveLength(4);
   expect(segments[0]).toContain('query_0_weight');
   expect(segments[1]).toEqual(expect.arrayContaining(['output_0_weight', 'query_1_weight']));
-  expect(segments[2]).toContain('head');
+  expect(segments[2]).toContain('down_1_weight');
+  expect(segments[3]).toEqual(['head']);
   const all = segments.flat();
   expect(new Set(all).size).toBe(all.length);
   // Tables of an embedding that is cut out are in none.
@@ -42,11 +48,12 @@ it('has every weight in the one segment that uses it', () => {
 it('carries what is made of lengths and positions on, rather than making it again', () => {
   const decoder = tinyDecoder(decomposed({ heads: 'rotary' }));
   const segments = weightsOf(decoder);
-  expect(segments.map((names) => names.includes('cos_cache'))).toEqual([true, false, false]);
-  const [first, second, last] = cutOf(decoder).cut.segments;
+  expect(segments.map((names) => names.includes('cos_cache'))).toEqual([true, false, false, false]);
+  const { segments: plans } = cutOf(decoder).cut;
+  const [first, second] = plans;
   expect(first?.carriedOut).toEqual(expect.arrayContaining([...(second?.carriedIn ?? [])]));
   expect(second?.carriedIn.length).toBeGreaterThan(1);
-  expect(last?.graphInputs).toEqual([]);
+  expect(plans.at(-1)?.graphInputs).toEqual([]);
 });
 
 it('has a weight in two segments when both use it', () => {
@@ -58,7 +65,7 @@ it('has a weight in two segments when both use it', () => {
     return groupQuery()({ ...context, hidden: graph.node('MatMul', [hidden, weight]) });
   };
   const segments = weightsOf(tinyDecoder(shared));
-  expect(segments.map((names) => names.includes('shared'))).toEqual([true, true, false]);
+  expect(segments.map((names) => names.includes('shared'))).toEqual([true, true, false, false]);
 });
 
 it('leaves weights outside of the protobuf message, without copying them', () => {
@@ -92,6 +99,16 @@ it('refuses states that are no past of attention', async () => {
   );
 });
 
+it('refuses logits that do not come after the last attention', async () => {
+  const unused: AttentionForm = (context) => {
+    const attended = groupQuery()(context);
+    return context.layer === 0 ? attended : context.hidden;
+  };
+  await expect(openTiny(tinyDecoder(unused))).rejects.toThrow(
+    /MODEL_UNSUPPORTED.*logits do not come after the attention of the last layer/,
+  );
+});
+
 it('refuses inputs that are not known when it is opened', async () => {
   const pictures: AttentionForm = (context) => {
     const { graph, hidden, sizes } = context;
@@ -113,30 +130,44 @@ it('refuses a node that reads what attention gives back as past', async () => {
   );
 });
 
-it('tells nodes that work on every token by itself from those that mix tokens', () => {
-  const mixes = (add: (graph: GraphWriter, x: string) => string): boolean => {
+describe('the segment of the logits', () => {
+  /** Operators of the last segment, of a decoder whose logits are made by `head` of its last states. */
+  const headOf = (head: (graph: GraphWriter, product: string, states: string) => string) => {
     const graph = new GraphWriter({ elementType: 'float32', opset: 18, seed: 1 });
-    add(graph, graph.input('x', ['batch', 'tokens', 8]));
-    const model = graph.model();
-    return !isTokenWise(new GraphView(model), model.graph?.node ?? []);
+    const tokens = graph.input('input_ids', ['batch', 'tokens'], TensorProto_DataType.INT64);
+    const hidden = graph.node('Gather', [graph.weights('embedding', [50, 64], 1), tokens]);
+    const states = groupQuery()({ graph, sizes: TINY_SIZES, layer: 0, hidden });
+    const weight = graph.node('Transpose', [graph.weights('head', [50, 64], 0.1)]);
+    const product = graph.node('MatMul', [graph.node('Tanh', [states]), weight]);
+    graph.node('Identity', [head(graph, product, states)], { outputs: ['logits'] });
+    graph.output('logits', ['batch', 'tokens', 50]);
+    const { cut } = cutOf({ model: graph.model(), sizes: TINY_SIZES, elementType: 'float32' });
+    const last = cut.segments.at(-1);
+    return { operators: last?.nodes.map((node) => node.opType), tokenWise: last?.tokenWise };
   };
-  const weight = (graph: GraphWriter) => graph.weights('weight', [8, 8], 1);
-  expect(
-    mixes((graph, x) => {
-      const product = graph.node('MatMul', [x, graph.node('Transpose', [weight(graph)])]);
-      const gated = graph.node('Mul', [product, graph.node('Sigmoid', [product])]);
-      const mean = graph.node('ReduceMean', [gated, graph.ints(-1)]);
-      const normed = graph.node('LayerNormalization', [graph.node('Sub', [gated, mean])]);
-      const shape = graph.node('Concat', [graph.node('Shape', [x]), graph.ints(1)], {
-        attributes: { axis: 0 },
-      });
-      return graph.node('Reshape', [normed, shape]);
-    }),
-  ).toBe(false);
-  expect(mixes((graph, x) => graph.node('CumSum', [x, graph.int(1)]))).toBe(true);
-  expect(mixes((graph, x) => graph.node('MatMul', [x, graph.node('Transpose', [x])]))).toBe(true);
-  expect(mixes((graph, x) => graph.node('ReduceMean', [x, graph.ints(1)]))).toBe(true);
-  expect(mixes((graph, x) => graph.node('Softmax', [x], { attributes: { axis: 1 } }))).toBe(true);
-  expect(mixes((graph, x) => graph.node('DynamicQuantizeLinear', [x]))).toBe(true);
-  expect(mixes((graph, x) => graph.node('Conv', [x, weight(graph)]))).toBe(true);
+
+  it('is the product with the vocabulary, and what follows it', () => {
+    const head = headOf((graph, product) => {
+      const capped = graph.node('Tanh', [graph.node('Div', [product, graph.number(30)])]);
+      return graph.node('Mul', [capped, graph.number(30)]);
+    });
+    expect(head).toEqual({
+      operators: ['Transpose', 'MatMul', 'Div', 'Tanh', 'Mul', 'Identity'],
+      tokenWise: true,
+    });
+  });
+
+  it('is none of its own where more goes into logits or tokens are mixed', () => {
+    const odd: readonly Parameters<typeof headOf>[0][] = [
+      (graph, product) => graph.node('CumSum', [product, graph.int(1)]),
+      (graph, product, states) =>
+        graph.node('Add', [product, graph.node('ReduceMean', [states, graph.ints(-1)])]),
+      (graph, product) => graph.node('MatMul', [graph.node('Transpose', [product]), product]),
+    ];
+    for (const head of odd) {
+      const { operators, tokenWise } = headOf(head);
+      expect(tokenWise).toBe(false);
+      expect(operators).toContain('Tanh');
+    }
+  });
 });

@@ -6,10 +6,11 @@ import { maxAbsDifference } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
 import { PIECES, TOKENS } from './support/cut-and-whole.js';
 import { f16 } from './support/every-preset.js';
+import { GraphWriter } from './support/graph-writer.js';
 import { extendBy, openTiny, startRun } from './support/injected.js';
 import { runWhole } from './support/run-whole.js';
 import { CAPACITY, type CacheOptions, cached } from './support/tiny-caches.js';
-import { tinyDecoder } from './support/tiny-decoders.js';
+import { type TinyDecoder, tinyDecoder } from './support/tiny-decoders.js';
 
 const named = (key: string, present: string): NonNullable<CacheOptions['names']> => {
   const name = (pattern: string, layer: number, tensor: string) =>
@@ -117,6 +118,46 @@ describe('what it refuses', () => {
     });
     await expect(openTiny(tiny)).rejects.toThrow(/not known: something_new/);
   });
+});
+
+/** As exporters for fixed shapes do: a token at a time. */
+function oneToken(tiny: TinyDecoder): TinyDecoder {
+  const tokens = tiny.model.graph?.input.find(({ name }) => name === 'input_ids');
+  if (tokens?.type?.value.case !== 'tensorType') throw new Error('no tokens');
+  for (const dim of tokens.type.value.value.shape?.dim ?? [])
+    dim.value = { case: 'dimValue', value: 1n };
+  return tiny;
+}
+
+/** Logits of the last token alone, whatever is asked. */
+function lastLogits(tiny: TinyDecoder): TinyDecoder {
+  const graph = tiny.model.graph;
+  const head = graph?.node.find(({ name }) => name === 'lm_head');
+  if (graph === undefined || head === undefined) throw new Error('no logits');
+  head.output = ['all_logits'];
+  const extra = new GraphWriter({ elementType: tiny.elementType, opset: 18, seed: 1 });
+  extra.node('Gather', ['all_logits', extra.ints(-1)], {
+    attributes: { axis: 1 },
+    outputs: ['logits'],
+  });
+  const { node = [], initializer = [] } = extra.model().graph ?? {};
+  graph.node.push(...node);
+  graph.initializer.push(...initializer);
+  return tiny;
+}
+
+it.each([
+  ['a token at a time', oneToken(tinyDecoder(cached()))],
+  ['a token at a time into a fixed cache', oneToken(tinyDecoder(cached({ slots: 'end' })))],
+  ['the last logits alone', lastLogits(tinyDecoder(cached()))],
+])('%s: prompts are run by single tokens', async (_, tiny) => {
+  const expected = await runWhole(tinyDecoder(cached({ mask: 'none' })), TOKENS);
+  const decoder = await openTiny(tiny, CONFIG);
+  const run = await startRun(decoder, f16, TOKENS.length);
+  const logits = await extendBy(run, decoder.vocabularySize, TOKENS, PIECES);
+  expect(maxAbsDifference(logits, expected)).toBeLessThan(F16_PAST);
+  await run.dispose();
+  await decoder.dispose();
 });
 
 it('a fixed cache ends where it ends', async () => {

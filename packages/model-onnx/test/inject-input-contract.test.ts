@@ -157,6 +157,20 @@ it('padding on the left has no positions', () => {
   }
 });
 
+it.each([
+  ['past_sequence_length', 3],
+  ['past_seq_len', 3],
+  ['total_sequence_length', 5],
+  ['total_seq_len', 5],
+  ['seqlens_k', 4],
+])('%s is a number of the declared rank', (name, value) => {
+  for (const shape of [[], [1], ['batch', 1]]) {
+    const feed = feedOf({ name, type: 'int32', shape }, { tokens: [8, 9], position: 3 });
+    expect(feed.dims).toEqual(shape.map(() => 1));
+    expect(numbers(feed)).toEqual([value]);
+  }
+});
+
 describe('an input that is not known', () => {
   const unknown = input.models.filter(({ inputs }) => inputs.includes('something_new'));
 

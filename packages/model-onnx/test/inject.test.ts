@@ -179,17 +179,19 @@ it('a step that fails leaves the sequence as it was', async () => {
   await decoder.dispose();
 });
 
-it('gives the last logits alone, at their row', async () => {
-  const tiny = tinyDecoder(groupQuery());
+it('takes a prompt longer than a run, and gives the last logits alone at their row', async () => {
+  const tiny = tinyDecoder(groupQuery(), { sizes: { positions: 320 } });
+  const prompt = Array.from({ length: 300 }, (_, i) => (i * 11 + 2) % 50);
   const decoder = await openTiny(tiny);
-  const run = await startRun(decoder, f16, TOKENS.length);
+  const run = await startRun(decoder, f16, prompt.length);
   const calls: [number, Float32Array][] = [];
-  await run.extend(TOKENS, {
+  await run.extend(prompt, {
     rows: 'last',
     onLogits: (row, rows) => calls.push([row, rows.slice()]),
   });
-  expect(calls.map(([row, { length }]) => [row, length])).toEqual([[TOKENS.length - 1, 50]]);
-  const expected = (await runWhole(tiny, TOKENS)).subarray(-50);
+  expect(calls.map(([row, { length }]) => [row, length])).toEqual([[299, 50]]);
+  expect(run.length).toBe(300);
+  const expected = (await runWhole(tiny, prompt)).subarray(-50);
   expect(maxAbsDifference(calls[0]?.[1] ?? [], expected)).toBeLessThan(1e-4);
   await run.dispose();
   await decoder.dispose();

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { openTiny } from './support/cut-and-whole.js';
+import { GraphView } from '../src/attention/graph-view.js';
+import { maskGraph } from '../src/cut/mask-graph.js';
+import { openTiny, sitesOf } from './support/cut-and-whole.js';
 import { tinyDecoder } from './support/tiny-decoders.js';
 import { type DecomposedOptions, decomposed } from './support/tiny-decomposed.js';
 import { type Sight, WIDE_WINDOW, WINDOW } from './support/tiny-masks.js';
@@ -17,13 +19,34 @@ async function probed(options: DecomposedOptions, config: unknown = {}) {
 it('passes causal masks and finds windows, also those that few tokens do not show', async () => {
   expect(await probed({ sight: 'causal' })).toEqual([[undefined, undefined], null]);
   expect(await probed({ sight: 'window' })).toEqual([[WINDOW, WINDOW], null]);
-  expect(await probed({ sight: 'wide-window' })).toEqual([[WIDE_WINDOW, WIDE_WINDOW], null]);
+  const wide = [[WIDE_WINDOW, WIDE_WINDOW], null];
+  expect(await probed({ sight: 'wide-window' })).toEqual(wide);
+  expect(await probed({ sight: 'wide-window', cache: 'none' })).toEqual(wide);
 });
 
 it('ends the context before a window that no probe reaches', async () => {
   expect(await probed({}, { sliding_window: 5000 })).toEqual([[undefined, undefined], 5000]);
   const short = { max_position_embeddings: 32 };
   expect(await probed({ sight: 'wide-window' }, short)).toEqual([[undefined, undefined], 32]);
+});
+
+it('runs masks without the layers, whose heads are replaced by their lengths', () => {
+  const decoder = tiny({ maskPerLayer: true, heads: 'rotary', mask: 'added-padding' });
+  const sites = sitesOf(decoder);
+  const names = sites.flatMap(({ masks }) => masks.map(({ name }) => name));
+  expect(new Set(names).size).toBe(2);
+  const { nodes, standIns, integers } = maskGraph(new GraphView(decoder.model), sites, names);
+  const operators = nodes.map((node) => node.opType);
+  expect(operators).toContain('Concat');
+  expect(operators).not.toContain('MatMul');
+  expect(standIns).toEqual(
+    [...sites].reverse().map(({ key }) => ({
+      name: key.name,
+      type: 'float32',
+      dims: [1, 2, null, 16],
+    })),
+  );
+  expect(integers).not.toContain(WINDOW);
 });
 
 it('refuses masks that are no causal ones, by node', async () => {

@@ -16,9 +16,9 @@ import { WindowRunner } from './window-runner.js';
 import { cutWindows, tokensHash, WINDOW_RULE } from './windows.js';
 
 /**
- * Throws OPTION_INVALID for options that do not fit text or model, MEASUREMENT_INVALID when f16 is not what the uncut model
- * is or a self-check of the run fails, the signal's reason when it fires, and what the model throws. A scheme that does
- * not fit is a row with its reason.
+ * Throws OPTION_INVALID for options that do not fit text or model, SCHEME_INVALID, MEASUREMENT_INVALID when f16 is not what the
+ * uncut model is, another self-check of the run fails or rows of logits are not those of the window, the signal's reason when it
+ * fires, and what model and store throw. A scheme that does not fit is a row with its reason.
  */
 export async function evaluate(options: EvaluateOptions): Promise<EvalReport> {
   const { model, text } = options;

@@ -50,4 +50,9 @@ export interface LayerNotes {
    * own Q, K and V. Empty for a model with `notesHeads: false`.
    */
   readonly heads: readonly ErrorSum[];
+  /**
+   * Attention outputs of late positions with only the keys, or only the values, as held at the end of the window: which of
+   * the two is to blame. Of all layers or of none.
+   */
+  readonly causes?: { readonly keysOnly: ErrorSum; readonly valuesOnly: ErrorSum };
 }

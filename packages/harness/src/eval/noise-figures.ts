@@ -6,44 +6,52 @@ import type { EvalNoise, FailingLayer } from './report.js';
 
 type LayerNoise = EvalNoise['layers'][number];
 
-/** From this ratio on, an error comes from one tensor. */
+/** From this ratio on, the error of an output comes from one tensor. */
 const DOMINANT = 3;
-/** More than the NMSE of what is only rounded to f16, less than that of 8 bits. */
-const ROUNDING = 1e-6;
 
 /** Sums of squares over all windows. */
-export function noiseFigures(notes: readonly WindowNotes[]): EvalNoise {
-  const layers = (notes[0]?.layers ?? []).map((first, layer) => {
-    const parts = notes.map(({ layers }) => layers[layer] as LayerNotes);
-    const heads = first.heads.map((_, head) =>
-      addSums(parts.map(({ heads }) => heads[head] as ErrorSum)),
-    );
-    return {
-      layer,
-      key: nmseOf(addSums(parts.map(({ key }) => key))),
-      value: nmseOf(addSums(parts.map(({ value }) => value))),
-      output: heads.length === 0 ? null : nmseOf(addSums(heads)),
-      heads: heads.map(nmseOf),
-    };
-  });
-  const outputs = layers.flatMap(({ layer, output }) =>
+export function noiseFigures(windows: readonly WindowNotes[]): EvalNoise {
+  const layers = (windows[0]?.layers ?? []).map((_, layer) =>
+    layerFigures(windows.map(({ layers }) => layers[layer] as LayerNotes)),
+  );
+  const outputs = layers.flatMap(({ output }, layer) =>
     output === null ? [] : [{ layer, nmse: output }],
   );
-  const heads = layers.flatMap(({ layer, heads }) =>
+  const heads = layers.flatMap(({ heads }, layer) =>
     heads.map((nmse, head) => ({ layer, head, nmse })),
   );
   return {
-    worstKeys: worstPlace(layers.map(({ layer, key }) => ({ layer, nmse: key }))),
-    worstValues: worstPlace(layers.map(({ layer, value }) => ({ layer, nmse: value }))),
+    worstKeys: worstPlace(layers.map(({ key }, layer) => ({ layer, nmse: key }))),
+    worstValues: worstPlace(layers.map(({ value }, layer) => ({ layer, nmse: value }))),
     worstLayer: outputs.length === 0 ? null : worstPlace(outputs),
     worstHead: heads.length === 0 ? null : worstPlace(heads),
-    layers: layers.map(({ layer, key, value, output, heads }) => ({
+    layers: layers.map(({ key, value, output, heads, keysOnly, valuesOnly }, layer) => ({
       layer,
       keyNmse: finiteOrNull(key),
       valueNmse: finiteOrNull(value),
       outputNmse: output === null ? null : finiteOrNull(output),
       headNmse: heads.map(finiteOrNull),
+      keysOnlyNmse: keysOnly === null ? null : finiteOrNull(keysOnly),
+      valuesOnlyNmse: valuesOnly === null ? null : finiteOrNull(valuesOnly),
     })),
+  };
+}
+
+/** NMSE of one layer, from its notes in all windows; null for what the model does not note. */
+function layerFigures(windows: readonly LayerNotes[]) {
+  const nmse = (part: (notes: LayerNotes) => ErrorSum) => nmseOf(addSums(windows.map(part)));
+  const heads = (windows[0]?.heads ?? []).map((_, head) =>
+    addSums(windows.map((notes) => notes.heads[head] as ErrorSum)),
+  );
+  const causes = windows.flatMap((notes) => notes.causes ?? []);
+  return {
+    key: nmse(({ key }) => key),
+    value: nmse(({ value }) => value),
+    output: heads.length === 0 ? null : nmseOf(addSums(heads)),
+    heads: heads.map(nmseOf),
+    keysOnly: causes.length === 0 ? null : nmseOf(addSums(causes.map(({ keysOnly }) => keysOnly))),
+    valuesOnly:
+      causes.length === 0 ? null : nmseOf(addSums(causes.map(({ valuesOnly }) => valuesOnly))),
   };
 }
 
@@ -62,38 +70,23 @@ export function failingLayers({ layers, worstLayer }: EvalNoise, limit: number):
     .map(layerCause);
 }
 
-/** Its noise, where it comes from and the head that has the most. */
-export function layerCause({
-  layer,
-  keyNmse,
-  valueNmse,
-  outputNmse,
-  headNmse,
-}: LayerNoise): FailingLayer {
+/** The noise of a layer's output, what it comes from and the head that has the most. */
+export function layerCause(noise: LayerNoise): FailingLayer {
+  const { layer, outputNmse, keysOnlyNmse, valuesOnlyNmse, headNmse } = noise;
   const heads = headNmse.map((nmse, head) => ({ head, nmse: nmse ?? Number.POSITIVE_INFINITY }));
   return {
     layer,
-    source: sourceOf(keyNmse, valueNmse, outputNmse),
-    keyNmse,
-    valueNmse,
+    source: sourceOf(keysOnlyNmse, valuesOnlyNmse),
     outputNmse,
+    keysOnlyNmse,
+    valuesOnlyNmse,
     worstHead: worstPlace(heads),
   };
 }
 
-/**
- * A tensor without noise is not to blame. Values are averaged, and their noise with them: an output that is much noisier
- * than its values has attended to other tokens, which is the keys' doing, however small their own NMSE (a few large channels
- * make it so).
- */
-function sourceOf(
-  key: number | null,
-  value: number | null,
-  output: number | null,
-): FailingLayer['source'] {
-  if (key === null || value === null || output === null) return 'keys and values';
-  if (key <= ROUNDING) return 'values';
-  if (value <= ROUNDING) return 'keys';
-  if (output > DOMINANT * value) return 'keys';
-  return value > DOMINANT * key ? 'values' : 'keys and values';
+/** Their own NMSE does not tell: attention averages the noise of values away, and that of keys it may follow. */
+function sourceOf(keysOnly: number | null, valuesOnly: number | null): FailingLayer['source'] {
+  if (keysOnly === null || valuesOnly === null) return null;
+  if (keysOnly > DOMINANT * valuesOnly) return 'keys';
+  return valuesOnly > DOMINANT * keysOnly ? 'values' : 'keys and values';
 }

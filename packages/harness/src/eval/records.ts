@@ -8,7 +8,7 @@ import { fingerprint } from '@lowbit-kv/core';
 import type { EvalStore } from './store.js';
 
 /** Of the meaning of records: a new one makes older records unused. */
-const RECORD_VERSION = 1;
+const RECORD_VERSION = 2;
 const HASH_BYTES = 32;
 
 export interface DamagedRecord {

@@ -99,17 +99,20 @@ const noise = z.strictObject({
       valueNmse: figure,
       outputNmse: figure,
       headNmse: z.array(figure),
+      /** Of the attention output with only the keys, or the values, as stored; null where the model does not tell. */
+      keysOnlyNmse: figure,
+      valuesOnlyNmse: figure,
     }),
   ),
 });
 
 const failingLayer = z.strictObject({
   layer: count,
-  /** What its noise comes from, by the ratio of the three figures. */
-  source: z.literal(['keys', 'values', 'keys and values']),
-  keyNmse: figure,
-  valueNmse: figure,
+  /** What the noise of its output comes from; null where the model does not tell. */
+  source: z.literal(['keys', 'values', 'keys and values']).nullable(),
   outputNmse: figure,
+  keysOnlyNmse: figure,
+  valuesOnlyNmse: figure,
   worstHead: z.strictObject({ head: count, nmse: figure }),
 });
 

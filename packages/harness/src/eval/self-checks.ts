@@ -144,8 +144,9 @@ function notFinitePlace(windows: readonly WindowFigures[]): string | null {
 }
 
 function notFiniteNotes({ layers, storedBits }: WindowNotes): string | null {
-  for (const [layer, { key, value, heads }] of layers.entries()) {
-    const sums = { keys: [key], values: [value], 'attention outputs': heads };
+  for (const [layer, { key, value, heads, causes }] of layers.entries()) {
+    const outputs = causes === undefined ? heads : [...heads, causes.keysOnly, causes.valuesOnly];
+    const sums = { keys: [key], values: [value], 'attention outputs': outputs };
     for (const [what, list] of Object.entries(sums)) {
       if (list.some(({ error, energy }) => !Number.isFinite(error + energy)))
         return `${what} of layer ${layer}`;

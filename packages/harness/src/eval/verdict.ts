@@ -104,13 +104,14 @@ function layerNotes({ failingLayers, noise: { worstLayer, layers } }: Judged): s
   return rest > 0 ? [...notes, `and ${rest} more layers`] : notes;
 }
 
-function layerText({ layer, source, keyNmse, valueNmse, outputNmse, worstHead }: FailingLayer) {
-  const own = {
-    keys: `NMSE ${figure(keyNmse)} (values ${figure(valueNmse)})`,
-    values: `NMSE ${figure(valueNmse)} (keys ${figure(keyNmse)})`,
-    'keys and values': `NMSE ${figure(keyNmse)} and ${figure(valueNmse)}`,
-  }[source];
-  return `${source} of layer ${layer}: ${own}, output ${figure(outputNmse)}, head ${worstHead.head} ${figure(worstHead.nmse)}`;
+function layerText(failing: FailingLayer): string {
+  const { layer, source, outputNmse, keysOnlyNmse, valuesOnlyNmse, worstHead } = failing;
+  const tensors = source === null ? '' : `${source} of `;
+  const shares =
+    source === null
+      ? ''
+      : ` (keys alone ${figure(keysOnlyNmse)}, values alone ${figure(valuesOnlyNmse)})`;
+  return `${tensors}layer ${layer}: output NMSE ${figure(outputNmse)}${shares}, head ${worstHead.head} ${figure(worstHead.nmse)}`;
 }
 
 /** Tensors that a scheme quantizes but of which no packed token is attended to in a window. */

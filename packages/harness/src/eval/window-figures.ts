@@ -39,28 +39,40 @@ export function figureShape(
 /** Throws MEASUREMENT_INVALID when the notes are not of this model. */
 export function checkNotes({ layers }: WindowNotes, { heads }: FigureShape, name: string): void {
   const given = layers.map((layer) => layer.heads.length);
-  if (given.length === heads.length && given.every((count, i) => count === heads[i])) return;
+  const causes = layers.filter((layer) => layer.causes !== undefined).length;
+  const complete = given.length === heads.length && given.every((count, i) => count === heads[i]);
+  if (complete && (causes === 0 || causes === layers.length)) return;
   throw new LowbitKvError('MEASUREMENT_INVALID', {
-    message: 'a model noted the noise of other layers or heads than it has',
+    message:
+      'a model noted the noise of other layers or heads than it has, or causes of some layers',
     value: given,
     valid: [heads],
     next: `The implementation of the model ${name} is at fault.`,
   });
 }
 
-/** Seconds, bits, constant and same rows; of the uncut model seconds, difference and its position. */
-const SINGLE_FIGURES = 7;
+/** Seconds, bits, constant and same rows; of the uncut model seconds, difference and its position; whether causes are known. */
+const SINGLE_FIGURES = 8;
+/** Of a layer, besides those of heads: key, value, keys only, values only. */
+const LAYER_SUMS = 4;
+const UNKNOWN: ErrorSum = { error: 0, energy: 0 };
 const PREDICTION_FIGURES = 4;
 
 export function windowNumberCount({ predictions, heads }: FigureShape): number {
-  const sums = heads.reduce((sum, count) => sum + 2 + count, 0);
+  const sums = heads.reduce((sum, count) => sum + LAYER_SUMS + count, 0);
   return SINGLE_FIGURES + PREDICTION_FIGURES * predictions + 2 * sums;
 }
 
 export function windowToNumbers(figures: WindowFigures): Float64Array {
   const { predictions, constantRows, sameRows, notes, seconds, uncut } = figures;
   const { negativeLog, divergence, agrees, probabilityChange } = predictions;
-  const sums = notes.layers.flatMap(({ key, value, heads }) => [key, value, ...heads]);
+  const sums = notes.layers.flatMap(({ key, value, heads, causes }) => [
+    key,
+    value,
+    causes?.keysOnly ?? UNKNOWN,
+    causes?.valuesOnly ?? UNKNOWN,
+    ...heads,
+  ]);
   return Float64Array.from([
     seconds,
     notes.storedBits,
@@ -69,6 +81,7 @@ export function windowToNumbers(figures: WindowFigures): Float64Array {
     uncut.seconds,
     uncut.difference.value,
     uncut.difference.position,
+    Number(notes.layers.every(({ causes }) => causes !== undefined)),
     ...negativeLog,
     ...divergence,
     ...agrees,
@@ -88,16 +101,17 @@ export function windowFromNumbers(numbers: Float64Array, shape: FigureShape): Wi
   const sum = (): ErrorSum => ({ error: number(), energy: number() });
   const [seconds, storedBits, constantRows, sameRows] = [number(), number(), number(), number()];
   const uncut = { seconds: number(), difference: { value: number(), position: number() } };
+  const known = number() === 1;
   const predictions = {
     negativeLog: list(),
     divergence: list(),
     agrees: list(),
     probabilityChange: list(),
   };
-  const layers = shape.heads.map((count) => ({
-    key: sum(),
-    value: sum(),
-    heads: Array.from({ length: count }, sum),
-  }));
+  const layers = shape.heads.map((count) => {
+    const [key, value, keysOnly, valuesOnly] = [sum(), sum(), sum(), sum()];
+    const heads = Array.from({ length: count }, sum);
+    return { key, value, heads, ...(known && { causes: { keysOnly, valuesOnly } }) };
+  });
   return { predictions, constantRows, sameRows, notes: { layers, storedBits }, seconds, uncut };
 }

@@ -112,6 +112,7 @@ function fakeNotes(plan: Plan, tokens: readonly number[], heads: boolean): Windo
       key: sum(layer, 100),
       value: sum(layer, 101),
       heads: heads ? [0, 1, 2, 3].map((head) => sum(layer, head)) : [],
+      ...(heads && { causes: { keysOnly: sum(layer, 102), valuesOnly: sum(layer, 103) } }),
     })),
   };
 }

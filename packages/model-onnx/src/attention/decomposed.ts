@@ -87,14 +87,8 @@ function siteOf(
 ): AttentionSite | Refusal {
   const owned = ownedRotary(view, query, key.heads);
   const heads = { query: owned?.query ?? query, key: owned?.key ?? key.heads, value: value.heads };
-  const elementType = floatTypeOf(view, value.heads.name);
-  if (elementType === null) return { reason: 'its values are neither float32 nor float16' };
-  const same = [heads.query, heads.key].every(
-    ({ name }) => floatTypeOf(view, name) === elementType,
-  );
-  const output = castOutput(view, weighted.output, elementType);
-  if (!same || output === null)
-    return { reason: 'its queries, keys, values and output are not of one element type' };
+  const elementType = floatTypeOf(view, weighted.output);
+  if (elementType === null) return { reason: 'its output is neither float32 nor float16' };
   const geometry = geometryOf(view, config, { scores, query, key, value }, owned);
   if (geometry === null)
     return { reason: 'neither shapes nor the configuration say its heads and their channels' };
@@ -102,7 +96,7 @@ function siteOf(
     form: key.past.inputs.length > 0 ? `Concat + ${FORM}` : FORM,
     node: node.name,
     ...heads,
-    output: { name: output, layout: 'headsFirst' },
+    output: { name: weighted.output, layout: 'headsFirst' },
     elementType,
     geometry,
     rotary: owned?.rotary ?? null,
@@ -113,19 +107,6 @@ function siteOf(
       outputs: [...key.past.outputs, ...value.past.outputs],
     },
   };
-}
-
-/** The output, or what it is cast to where the product is in another element type; null where neither is of this one. */
-function castOutput(
-  view: GraphView,
-  name: string,
-  elementType: AttentionSite['elementType'],
-): string | null {
-  if (floatTypeOf(view, name) === elementType) return name;
-  const [cast, second] = view.consumers(name);
-  const output = cast?.output[0] ?? '';
-  const alone = cast?.opType === 'Cast' && second === undefined;
-  return alone && floatTypeOf(view, output) === elementType ? output : null;
 }
 
 function geometryOf(

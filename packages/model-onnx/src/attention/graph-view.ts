@@ -128,6 +128,8 @@ export class GraphView {
       const node = this.#producers.get(at);
       if (node === undefined) return null;
       if (node.opType === 'Cast') return intAttribute(node, 'to', DataType.UNDEFINED);
+      if (node.opType === 'ConstantOfShape')
+        return attributeOf(node, 'value')?.t?.dataType ?? DataType.FLOAT;
       if (INTEGER_RESULTS.has(node.opType)) return DataType.INT64;
       if (BOOLEAN_RESULTS.has(node.opType)) return DataType.BOOL;
       at = node.input[TYPE_INPUT[node.opType] ?? 0];

@@ -64,6 +64,7 @@ export function recogniseGroupQuery(
   const past = pastOfNode(view, node, INPUT.pastKey);
   if ('reason' in past) return refuse(past.reason);
   const geometry = geometryOf(node, headDim);
+  const bias = input(node, 'attentionBias');
   const inside = rotaryInside(node);
   const before = inside === null ? rotaryBefore(view, query, input(node, 'key')) : null;
   return {
@@ -75,7 +76,7 @@ export function recogniseGroupQuery(
     geometry,
     rotary: inside ?? before?.rotary ?? null,
     causal: true,
-    masks: [],
+    masks: bias === '' ? [] : [{ name: bias, kind: 'added' }],
     past,
   };
 }
@@ -86,7 +87,6 @@ function input(node: NodeProto, name: keyof typeof INPUT): string {
 
 /** What of the operator cannot be taken over, in words. */
 function refusalOf(view: GraphView, node: NodeProto): string | null {
-  if (input(node, 'attentionBias') !== '') return 'it has an attention bias';
   if (input(node, 'headSink') !== '') return 'it has a sink per head';
   if (intAttribute(node, 'smooth_softmax', 0) === 1) return 'it has a smooth softmax';
   const quantized = ['k_quant_type', 'v_quant_type'].some(

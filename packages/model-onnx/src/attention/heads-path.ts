@@ -45,6 +45,8 @@ export function stepBack(view: GraphView, point: HeadsPoint): HeadsPoint | null 
     case 'Dropout':
     case 'Cast':
       return { ...point, name: input };
+    case 'Slice':
+      return takesAll(view, node) ? { ...point, name: input } : null;
     case 'Transpose':
       return transposeBack(point, node, input);
     case 'Reshape':
@@ -70,6 +72,28 @@ export function scaledOperand(
   if (by !== null) return { name: left, factor: node.opType === 'Div' ? 1 / by : by };
   const times = node.opType === 'Mul' ? shapes.number(left) : null;
   return times === null ? null : { name: right, factor: times };
+}
+
+/** Ends from here on are beyond every axis: exporters write 2^31 - 1 or 2^63 - 1. */
+const BEYOND = 2 ** 31 - 1;
+
+/** Whether a Slice leaves nothing out, as those that exporters write for a full range of an axis. */
+function takesAll(view: GraphView, node: NodeProto): boolean {
+  const [, first, end, , steps] = node.input;
+  const every = (name: string | undefined, test: (value: number) => boolean) =>
+    view.numbers(name ?? '')?.every(test) ?? false;
+  return (
+    every(first, (value) => value === 0) &&
+    every(end, (value) => value >= BEYOND) &&
+    (!steps || every(steps, (value) => value === 1))
+  );
+}
+
+/** What a value is but for such slices. */
+function unsliced(view: GraphView, name: string): string {
+  const node = view.producer(name);
+  const plain = node?.opType === 'Slice' && takesAll(view, node);
+  return plain ? unsliced(view, node.input[0] ?? '') : name;
 }
 
 function transposeBack(point: HeadsPoint, node: NodeProto, input: string): HeadsPoint | null {
@@ -107,7 +131,7 @@ export function beforeRepeat(view: GraphView, point: HeadsPoint): HeadsPoint | n
   if (node.opType !== 'Reshape') return null;
   const wide = view.producer(input);
   if (wide === null || !/^(Expand|Tile)$/.test(wide.opType)) return null;
-  const [narrow = ''] = wide.input;
+  const narrow = unsliced(view, wide.input[0] ?? '');
   const dims = shapes.dims(narrow);
   if (dims?.length !== point.axes.length + 1 || dims[heads + 1] !== 1) return null;
   // Tiled heads would come as 0 1 0 1: a group has neighbours.

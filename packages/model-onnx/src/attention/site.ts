@@ -47,6 +47,7 @@ export interface AttentionSite {
   readonly value: HeadsValue;
   /** The value that attention gave; every consumer of it reads ours instead. `[.., queryHeads, valueHeadDim]`. */
   readonly output: { readonly name: string; readonly layout: 'rows' | 'headsFirst' };
+  /** Of the output. */
   readonly elementType: 'float32' | 'float16';
   readonly geometry: SiteGeometry;
   readonly rotary: RotarySite | null;

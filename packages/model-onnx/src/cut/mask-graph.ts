@@ -3,13 +3,14 @@
  * replaced by stand-ins.
  */
 import type { NodeProto } from 'onnx-buf';
+import { floatTypeOf } from '../attention/float-type.js';
 import { type GraphView, inputsOf } from '../attention/graph-view.js';
 import type { AttentionSite, HeadsValue } from '../attention/site.js';
 
 /** A value to be fed instead of computed: only its shape counts. */
 export interface StandIn {
   readonly name: string;
-  readonly type: AttentionSite['elementType'];
+  readonly type: 'float32' | 'float16';
   /** Null: tokens. */
   readonly dims: readonly (number | null)[];
 }
@@ -31,7 +32,9 @@ export function maskGraph(
   sites: readonly AttentionSite[],
   masks: readonly string[],
 ): MaskGraph {
-  const replaced = new Map(sites.flatMap(standInsOf).map((value) => [value.name, value]));
+  const replaced = new Map(
+    sites.flatMap((site) => standInsOf(view, site)).map((value) => [value.name, value]),
+  );
   const nodes = new Set<NodeProto>();
   const graphInputs = new Set<string>();
   const standIns = new Set<StandIn>();
@@ -49,23 +52,31 @@ export function maskGraph(
     nodes.add(node);
     open.push(...inputsOf(node));
   }
+  const isMade = (name: string) => {
+    const node = view.producer(name);
+    return node !== null && nodes.has(node);
+  };
   return {
     nodes: view.graph.node.filter((node) => nodes.has(node)),
     graphInputs: [...graphInputs],
-    standIns: [...standIns],
+    // One that comes out of a node beside others is computed after all.
+    standIns: [...standIns].filter(({ name }) => !isMade(name)),
     integers: [...integers],
   };
 }
 
-function standInsOf({ query, key, value, output, geometry, elementType }: AttentionSite) {
+function standInsOf(view: GraphView, { query, key, value, output, geometry }: AttentionSite) {
   const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
-  const heads = [
+  const values = [
     standIn(query, queryHeads, keyHeadDim),
     standIn(key, kvHeads, keyHeadDim),
     standIn(value, kvHeads, valueHeadDim),
     standIn(output, queryHeads, valueHeadDim),
   ];
-  return heads.filter((found) => found !== null).map((found) => ({ ...found, type: elementType }));
+  return values.flatMap((found) => {
+    const type = found && floatTypeOf(view, found.name);
+    return found === null || type === null ? [] : [{ ...found, type }];
+  });
 }
 
 /** Null for packed heads: the whole value is made of them. */

@@ -5,7 +5,7 @@
 import type { ModelProto } from 'onnx-buf';
 import type { GraphView } from '../attention/graph-view.js';
 import { refusedSite, unsupportedSites } from '../attention/refusal.js';
-import type { AttentionSite, UnsupportedSite } from '../attention/site.js';
+import type { AttentionSite } from '../attention/site.js';
 import { dependsOnTokens } from '../attention/sources.js';
 import type { ModelConfig } from '../model/config.js';
 import { type Feed, feedOf, isPast } from '../model/input-contract.js';
@@ -13,13 +13,15 @@ import { PastZeros } from '../model/past-zeros.js';
 import { ModelSession, type SessionSettings } from '../model/session.js';
 import { Adapters } from './adapters.js';
 import { type MaskGraph, maskGraph, type StandIn } from './mask-graph.js';
-import { type MaskNumbers, type Sight, sightOf } from './mask-sight.js';
+import { type ProbeStep, type Sight, sightOf } from './mask-sight.js';
 import { writeSegment } from './segment-model.js';
 
-/** Tokens of a probe: beyond every window that the graph or the configuration names, within what a mask of f32 may take. */
+/** Queries of a probe. */
 const PROBE_TOKENS = 16;
+/** Longest context of a probe: a past of zeros, or without a past a mask of as many rows as columns. */
+const LONGEST_PAST = 4104;
+const LONGEST_SQUARE = 1032;
 const BEYOND_WINDOW = 8;
-const LONGEST_PROBE = 4104;
 /** Any token will do: masks that depend on tokens are refused. */
 const PROBE_TOKEN = 1;
 
@@ -38,43 +40,52 @@ export async function probeMasks(
   config: ModelConfig,
   settings: SessionSettings,
 ): Promise<ProbedSites> {
-  const refused: UnsupportedSite[] = [];
-  for (const site of sites) {
-    const odd = site.masks.find((mask) => dependsOnTokens(view, mask.name));
-    if (odd !== undefined) refused.push(refusedSite(site, 'its mask changes with the tokens'));
-  }
-  if (refused.length > 0) throw unsupportedSites(refused);
+  refuse(sites, (site) => {
+    const odd = site.masks.some((mask) => dependsOnTokens(view, mask.name));
+    return odd ? 'its mask changes with the tokens' : null;
+  });
   const names = [...new Set(sites.flatMap((site) => site.masks.map((mask) => mask.name)))];
   if (names.length === 0) return { sites, contextLimit: null };
-
   const graph = maskGraph(view, sites, names);
-  const probe = lengthOf(graph, config);
-  const numbers = await runMasks(model, view, graph, names, probe.tokens, config, settings);
-  const known = new Map<string, Sight>();
-  const probed = sites.map((site) => {
-    if (site.masks.length === 0) return site;
-    const key = JSON.stringify([site.masks, site.causal]);
-    const sight = known.get(key) ?? sightOf(masksOf(site, numbers), probe.tokens, site.causal);
-    known.set(key, sight);
-    if ('window' in sight) return withWindow(site, sight.window);
-    refused.push(refusedSite(site, sight.reason));
-    return site;
+  const hasPast = sites.some(({ past }) => past.inputs.length > 0);
+  const { length, contextLimit } = lengthOf(graph, config, hasPast ? LONGEST_PAST : LONGEST_SQUARE);
+  const first = Math.min(PROBE_TOKENS, length);
+  const session = await openMasks(model, view, graph, names, settings);
+  const windowsOf = (step: ProbeStep) => windowsAt(session, graph, names, sites, step, config);
+  try {
+    // An empty past first; then the context in which every window shows.
+    const windows = await windowsOf({ past: 0, tokens: first });
+    const past = hasPast ? length - first : 0;
+    const all = length > first ? await windowsOf({ past, tokens: length - past }) : windows;
+    return { sites: sites.map((site) => withWindow(site, all.get(site) ?? null)), contextLimit };
+  } finally {
+    await session.release();
+  }
+}
+
+function refuse(
+  sites: readonly AttentionSite[],
+  reasonOf: (site: AttentionSite) => string | null,
+): void {
+  const refused = sites.flatMap((site) => {
+    const reason = reasonOf(site);
+    return reason === null ? [] : [refusedSite(site, reason)];
   });
   if (refused.length > 0) throw unsupportedSites(refused);
-  return { sites: probed, contextLimit: probe.contextLimit };
 }
 
 /** A window that the probe does not reach is one that no context may reach. */
 function lengthOf(
   { integers }: MaskGraph,
   config: ModelConfig,
-): { readonly tokens: number; readonly contextLimit: number | null } {
-  const longest = Math.min(LONGEST_PROBE, config.max_position_embeddings ?? LONGEST_PROBE);
+  limit: number,
+): { readonly length: number; readonly contextLimit: number | null } {
+  const longest = Math.min(limit, config.max_position_embeddings ?? limit);
   const windows = [...integers, config.sliding_window ?? 0];
   const reached = windows.filter((window) => window + BEYOND_WINDOW <= longest);
   const beyond = windows.filter((window) => window + BEYOND_WINDOW > longest);
   return {
-    tokens: Math.min(longest, Math.max(PROBE_TOKENS, ...reached.map((w) => w + BEYOND_WINDOW))),
+    length: Math.min(longest, Math.max(PROBE_TOKENS, ...reached.map((w) => w + BEYOND_WINDOW))),
     contextLimit: beyond.length === 0 ? null : Math.min(...beyond),
   };
 }
@@ -87,55 +98,72 @@ function withWindow(site: AttentionSite, window: number | null): AttentionSite {
   };
 }
 
-type Numbers = Omit<MaskNumbers, 'kind'>;
+const numbersName = (mask: number) => `lowbit_kv.mask_numbers.${mask}`;
 
-function masksOf(site: AttentionSite, numbers: ReadonlyMap<string, Numbers>): MaskNumbers[] {
-  return site.masks.map(({ name, kind }) => {
-    const found = numbers.get(name);
-    if (found === undefined) throw new TypeError(`the probe does not give ${name}`);
-    return { kind, ...found };
-  });
-}
-
-async function runMasks(
+function openMasks(
   model: ModelProto,
   view: GraphView,
   { nodes, graphInputs, standIns }: MaskGraph,
   names: readonly string[],
-  tokens: number,
-  config: ModelConfig,
   settings: SessionSettings,
-): Promise<ReadonlyMap<string, Numbers>> {
+): Promise<ModelSession> {
   const adapters = new Adapters('lowbit_kv.mask');
-  const outputs = names.map((name, i) => {
-    adapters.castOut(name, `lowbit_kv.mask_numbers.${i}`);
-    return `lowbit_kv.mask_numbers.${i}`;
-  });
+  for (const [i, name] of names.entries()) adapters.castOut(name, numbersName(i));
   const { bytes, external } = writeSegment(model, view, {
     nodes: [...nodes, ...adapters.nodes],
     initializers: adapters.initializers,
     graphInputs,
     edgeInputs: standIns.map(({ dims, ...value }) => ({ ...value, shape: dims })),
-    outputs,
+    outputs: names.map((_, i) => numbersName(i)),
   });
-  const session = await ModelSession.load('the masks of the model', bytes, settings, external);
-  try {
-    const zeros = new PastZeros(config);
-    const step = { tokens: Array<number>(tokens).fill(PROBE_TOKEN), position: 0 };
-    const feeds = session.inputs.map((input): readonly [string, Feed] => {
+  return ModelSession.load('the masks of the model', bytes, settings, external);
+}
+
+/** Windows of the sites; null where there is none. A site at a time: masks may be large. */
+async function windowsAt(
+  session: ModelSession,
+  { standIns }: MaskGraph,
+  names: readonly string[],
+  sites: readonly AttentionSite[],
+  step: ProbeStep,
+  config: ModelConfig,
+): Promise<ReadonlyMap<AttentionSite, number | null>> {
+  const zeros = new PastZeros(config);
+  const tokens = Array<number>(step.tokens).fill(PROBE_TOKEN);
+  const feeds = Object.fromEntries(
+    session.inputs.map((input): readonly [string, Feed] => {
       const standIn = standIns.find(({ name }) => name === input.name);
-      if (standIn !== undefined) return [input.name, zerosFor(standIn, tokens)];
-      return [input.name, isPast(input) ? zeros.feed(input, 0) : feedOf(input, step)];
+      if (standIn !== undefined) return [input.name, zerosFor(standIn, step.tokens)];
+      if (isPast(input)) return [input.name, zeros.feed(input, step.past)];
+      return [input.name, feedOf(input, { tokens, position: step.past })];
+    }),
+  );
+  const known = new Map<string, Sight>();
+  const sights = new Map<AttentionSite, Sight>();
+  for (const site of sites) {
+    const key = JSON.stringify([site.masks, site.causal]);
+    const sight = known.get(key) ?? (await seenBy(site));
+    known.set(key, sight);
+    sights.set(site, sight);
+  }
+  refuse(sites, (site) => {
+    const sight = sights.get(site);
+    return sight !== undefined && 'reason' in sight ? sight.reason : null;
+  });
+  return new Map(
+    [...sights].map(([site, sight]) => [site, 'window' in sight ? sight.window : null]),
+  );
+
+  async function seenBy({ masks, causal }: AttentionSite): Promise<Sight> {
+    if (masks.length === 0) return { window: null };
+    const outputs = masks.map(({ name }) => numbersName(names.indexOf(name)));
+    const results = await session.run(feeds, outputs);
+    const numbers = masks.map(({ kind }, i) => {
+      const result = results[outputs[i] ?? ''];
+      if (result === undefined) throw new TypeError('onnxruntime gives what it is asked for');
+      return { kind, data: result.data as Float32Array, dims: result.dims };
     });
-    const results = await session.run(Object.fromEntries(feeds));
-    return new Map(
-      names.map((name, i) => {
-        const { data, dims } = results[outputs[i] ?? ''] ?? { data: [], dims: [] };
-        return [name, { data: data as Float32Array, dims }];
-      }),
-    );
-  } finally {
-    await session.release();
+    return sightOf(numbers, step, causal);
   }
 }
 

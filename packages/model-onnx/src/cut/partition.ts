@@ -1,11 +1,13 @@
 /**
- * Cuts a graph at its attention: which nodes run before the first layer's attention, between two, and after the last.
+ * Cuts a graph at its attention: which nodes run before the first layer's attention, between two, and after the last, and
+ * which make the logits.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
 import { TensorProto_DataType as DataType, type NodeProto } from 'onnx-buf';
 import { type GraphView, inputsOf } from '../attention/graph-view.js';
 import { FALLBACK } from '../attention/refusal.js';
 import type { AttentionSite } from '../attention/site.js';
+import { headNodes } from './head-nodes.js';
 
 export interface SegmentPlan {
   /** In the order of the graph; those that depend on constants alone are in every segment that needs them. */
@@ -17,6 +19,8 @@ export interface SegmentPlan {
   /** Values of earlier segments, and values for later ones. */
   readonly carriedIn: readonly string[];
   readonly carriedOut: readonly string[];
+  /** Works on every token by itself, and reads nothing but their states: it may run over slices of tokens. */
+  readonly tokenWise: boolean;
 }
 
 export interface Partition {
@@ -47,15 +51,18 @@ export function partition(
   refusePastContents(view, found, needed, logits);
   const levels = new Levels(view, found, needed);
   const sites = [...found].sort((a, b) => levels.ofSite(a) - levels.ofSite(b));
-  const count = levels.of(logits) + 1;
   const last = Math.max(...sites.map((site) => levels.ofSite(site)));
-  if (last !== count - 2)
+  if (levels.of(logits) !== last + 1)
     throw unsupported('the logits do not come after the attention of the last layer', logits);
+  const head = headNodes(view, logits, (name) => levels.of(name));
+  levels.separate(head);
+  const count = levels.of(logits) + 1;
   const drafts = Array.from({ length: count }, (_, number) =>
     draftSegment(view, sites, needed, levels, number, logits),
   );
   const segments = drafts.map((draft, number) => ({
     ...draft,
+    tokenWise: head.length > 0 && number === count - 1,
     carriedOut: [...new Set(drafts.slice(number + 1).flatMap((later) => later.carriedIn))].filter(
       (name) => levels.of(name) === number,
     ),
@@ -80,8 +87,6 @@ function nodesNeeded(
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     const node = attended.has(name) ? null : view.producer(name);
     if (node === null || needed.has(node)) continue;
-    if (node.output.some((output) => attended.has(output)))
-      throw unsupported('a node reads more of an attention than its result', name);
     needed.add(node);
     open.push(...inputsOf(node));
   }
@@ -115,7 +120,13 @@ class Levels {
   }
 
   ofNode(node: NodeProto): number {
-    return Math.max(CONSTANT, ...inputsOf(node).map((name) => this.of(name)));
+    return Math.max(CONSTANT, ...node.output.map((name) => this.of(name)));
+  }
+
+  /** Gives the nodes that make the logits a segment of their own. */
+  separate(nodes: readonly NodeProto[]): void {
+    for (const name of nodes.flatMap((node) => node.output))
+      this.#levels.set(name, this.of(name) + 1);
   }
 
   site(name: string): AttentionSite | undefined {
@@ -130,7 +141,7 @@ function draftSegment(
   levels: Levels,
   number: number,
   logits: string,
-): Omit<SegmentPlan, 'carriedOut'> {
+): Omit<SegmentPlan, 'carriedOut' | 'tokenWise'> {
   const nodes = new Set<NodeProto>();
   const reads = new Set<number>();
   const graphInputs = new Set<string>();

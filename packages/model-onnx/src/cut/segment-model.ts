@@ -49,7 +49,11 @@ const DATA_TYPES: Readonly<Record<string, DataType>> = {
   float64: DataType.DOUBLE,
   int64: DataType.INT64,
   int32: DataType.INT32,
+  int16: DataType.INT16,
   int8: DataType.INT8,
+  uint64: DataType.UINT64,
+  uint32: DataType.UINT32,
+  uint16: DataType.UINT16,
   uint8: DataType.UINT8,
   bool: DataType.BOOL,
 };

@@ -1,25 +1,21 @@
 /**
- * A decoder's graph as a row of sessions: one before the first attention, one between two, one after the last.
+ * A decoder's graph as a row of sessions: one before the first attention, one between two, one after the last, one
+ * for the logits.
  */
-import { LowbitKvError } from '@lowbit-kv/core';
 import type { ModelProto } from 'onnx-buf';
 import type { GraphView } from '../attention/graph-view.js';
-import { FALLBACK } from '../attention/refusal.js';
 import type { AttentionSite } from '../attention/site.js';
 import type { ModelInput } from '../model/input-contract.js';
 import { ModelSession, type SessionSettings } from '../model/session.js';
 import { Adapters, edgeName } from './adapters.js';
 import type { Partition, SegmentPlan } from './partition.js';
 import { type EdgeValue, writeSegment } from './segment-model.js';
-import { isTokenWise } from './token-wise.js';
 
 export interface Segment {
   readonly plan: SegmentPlan;
   readonly session: ModelSession;
   /** Those of the graph alone. */
   readonly graphInputs: readonly ModelInput[];
-  /** Of the last: every token is worked on by itself. */
-  readonly tokenWise: boolean;
 }
 
 /** Name of the logits that the last segment gives, f32. */
@@ -54,8 +50,7 @@ export async function openSegments(
       const session = await ModelSession.load(what, bytes, settings, external);
       for (const value of session.outputs) carried.set(value.name, value);
       const graphInputs = session.inputs.filter(({ name }) => plan.graphInputs.includes(name));
-      const tokenWise = last && isTokenWise(view, plan.nodes);
-      opened.push({ plan, session, graphInputs, tokenWise });
+      opened.push({ plan, session, graphInputs });
     }
     return opened;
   } catch (error) {
@@ -111,9 +106,5 @@ function attentionEdge(sites: readonly AttentionSite[], layer: number): EdgeValu
 function known(carried: ReadonlyMap<string, EdgeValue>, name: string): EdgeValue {
   const value = carried.get(name);
   if (value !== undefined) return value;
-  throw new LowbitKvError('MODEL_UNSUPPORTED', {
-    message: 'a value of an earlier segment has no type',
-    value: name,
-    next: FALLBACK,
-  });
+  throw new TypeError(`no segment gives ${name}`);
 }

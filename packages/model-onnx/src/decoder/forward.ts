@@ -41,10 +41,13 @@ export class ForwardPass {
   readonly #zeros: PastZeros;
   /** Number of the last segment that reads a value. */
   readonly #lastReader = new Map<string, number>();
+  /** Number of the last segment before an attention. */
+  readonly #lastGiver: number;
 
   constructor(model: ForwardModel) {
     this.#model = model;
     this.#zeros = new PastZeros(model.config);
+    this.#lastGiver = model.segments.findLastIndex(({ plan }) => plan.gives.length > 0);
     for (const [number, segment] of model.segments.entries())
       for (const name of edgesInto(segment)) this.#lastReader.set(name, number);
   }
@@ -64,10 +67,9 @@ export class ForwardPass {
     const values: Values = new Map();
     const head = this.#model.segments.length - 1;
     for (const [number, segment] of this.#model.segments.entries()) {
-      if (number === head) {
-        if (onLogits !== undefined) await this.#head(segment, values, step, options, onLogits);
-        return;
-      }
+      if (onLogits === undefined && number > this.#lastGiver) return;
+      if (onLogits !== undefined && number === head)
+        return this.#head(segment, values, step, options, onLogits);
       const outputs = await segment.session.run(this.#feeds(segment, values, step));
       for (const [name, reader] of this.#lastReader) if (reader <= number) values.delete(name);
       for (const name of segment.plan.carriedOut) values.set(name, required(outputs[name], name));
@@ -126,7 +128,7 @@ export class ForwardPass {
     const feeds = this.#feeds(segment, values, step);
     const count = step.tokens.length;
     const wanted: TokenSlice = { first: rows === 'last' ? count - 1 : 0, end: count };
-    for (const slice of tokenSlices(feeds, segment, count, wanted)) {
+    for (const slice of tokenSlices(feeds, segment.plan, count, wanted)) {
       const outputs = await segment.session.run(slice.feeds);
       const { vocabularySize } = this.#model;
       const length = (slice.end - slice.first) * vocabularySize;

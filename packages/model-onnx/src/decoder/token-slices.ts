@@ -1,36 +1,26 @@
 /**
  * Inputs of the last segment cut along tokens.
  */
-import type { Segment } from '../cut/segments.js';
+import type { SegmentPlan } from '../cut/partition.js';
 import type { SessionTensor, SessionTensors } from '../model/session.js';
 
 /** Tokens whose logits are made at once. */
 const SLICE_TOKENS = 256;
-
-/** Inputs of a graph that do not change with the tokens. */
-const WITHOUT_TOKENS = new Set(['num_logits_to_keep', 'logits_to_keep']);
 
 export interface TokenSlice {
   readonly first: number;
   readonly end: number;
 }
 
-/**
- * Slices that cover the wanted tokens. All tokens at once when the segment mixes tokens, or when an input is not
- * `[1, tokens, channels]`: a single number may be their count.
- */
+/** Slices that cover the wanted tokens; all tokens at once where the segment cannot run over slices. */
 export function* tokenSlices(
   feeds: SessionTensors,
-  { graphInputs, tokenWise }: Pick<Segment, 'graphInputs' | 'tokenWise'>,
+  { tokenWise }: Pick<SegmentPlan, 'tokenWise'>,
   count: number,
   wanted: TokenSlice,
 ): Generator<TokenSlice & { readonly feeds: SessionTensors }> {
-  const fixed = new Set(graphInputs.map((input) => input.name));
-  const edges = Object.entries(feeds).filter(([name]) => !fixed.has(name));
-  const divisible =
-    tokenWise &&
-    [...fixed].every((name) => WITHOUT_TOKENS.has(name)) &&
-    edges.every(([, tensor]) => hasTokens(tensor, count));
+  const edges = Object.entries(feeds);
+  const divisible = tokenWise && edges.every(([, tensor]) => hasTokens(tensor, count));
   if (!divisible) {
     yield { first: 0, end: count, feeds };
     return;
@@ -40,7 +30,7 @@ export function* tokenSlices(
     const cut = edges.map(([name, tensor]) => {
       return [name, sliceOf(tensor, first, end)] as const;
     });
-    yield { first, end, feeds: { ...feeds, ...Object.fromEntries(cut) } };
+    yield { first, end, feeds: Object.fromEntries(cut) };
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { formatValue, LowbitKvError } from '@lowbit-kv/core';
 import type { ModelInput } from '../model/input-contract.js';
-import type { Feeding, Slots } from './feeding.js';
+import { capacityOf, type Feeding, type Slots } from './feeding.js';
 import { type InjectedModel, type InjectedPass, runInjected } from './injected-pass.js';
 import { joinedTokens, noTokens, type TokenRows } from './token-rows.js';
 
@@ -38,7 +38,7 @@ export async function chooseFeeding(model: InjectedModel, single: boolean): Prom
   });
 }
 
-/** Likeliest first: each that fails may cost a message of onnxruntime. */
+/** Likeliest first. */
 function candidates({ session, tensors }: InjectedModel): Feeding[] {
   const inputs = new Map(session.inputs.map((input) => [input.name, input]));
   const mask = inputs.get('attention_mask');
@@ -83,23 +83,19 @@ async function attempt(
   single: boolean,
 ): Promise<string | Pick<ChosenFeeding, 'givesAllLogits'>> {
   try {
+    const tokens = probeTokens(model, feeding);
     const { steps, past } = await stepwise(model, feeding);
     const last = steps.at(-1) as InjectedPass;
-    const token = PROBE_TOKENS - 1;
-    const other = await runInjected(model, probeTokens(model).slice(token), negated(past), feeding);
+    const other = await runInjected(model, tokens.slice(-1), negated(past), feeding);
     if (isSame(other.logits, last.logits)) return 'logits do not depend on the past';
     if (hasEmptySlots(feeding)) {
       const filled = await stepwise(model, feeding, 1);
       if (!filled.steps.every(({ logits }, i) => isSame(logits, steps[i]?.logits)))
         return 'slots without a token are seen';
     }
+    // Nothing to compare with: positions are as declared.
     if (single) return { givesAllLogits: true };
-    const { logits } = await runInjected(
-      model,
-      probeTokens(model),
-      noTokens(model.layers),
-      feeding,
-    );
+    const { logits } = await runInjected(model, tokens, noTokens(model.layers), feeding);
     const givesAllLogits = logits.length > model.vocabularySize;
     const rows = givesAllLogits ? steps : [last];
     const errors = rows.map((step, i) =>
@@ -120,7 +116,7 @@ async function stepwise(model: InjectedModel, feeding: Feeding, filler = 0) {
   const steps: InjectedPass[] = [];
   let past = noTokens(model.layers);
   let next = past;
-  for (const token of probeTokens(model)) {
+  for (const token of probeTokens(model, feeding)) {
     past = next;
     const step = await runInjected(model, [token], past, feeding, filler);
     steps.push(step);
@@ -130,8 +126,9 @@ async function stepwise(model: InjectedModel, feeding: Feeding, filler = 0) {
 }
 
 /** Any will do, except those that pad. */
-function probeTokens({ vocabularySize }: InjectedModel): number[] {
-  return Array.from({ length: PROBE_TOKENS }, (_, i) => Math.min(i + 1, vocabularySize - 1));
+function probeTokens({ vocabularySize }: InjectedModel, feeding: Feeding): number[] {
+  const length = Math.min(PROBE_TOKENS, capacityOf(feeding) ?? PROBE_TOKENS);
+  return Array.from({ length }, (_, i) => Math.min(i + 1, vocabularySize - 1));
 }
 
 function hasEmptySlots({ slots }: Feeding): boolean {

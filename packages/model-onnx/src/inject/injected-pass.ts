@@ -28,7 +28,8 @@ export interface InjectedPass {
 }
 
 /**
- * Runs new tokens after those of the past. `filler` is what slots without a token hold. Throws MODEL_UNSUPPORTED for outputs of other sizes than known, BACKEND_FAILED.
+ * Runs new tokens after those of the past. `filler` is what slots without a token hold. Throws MODEL_UNSUPPORTED for inputs
+ * that are not known and outputs of unknown sizes, BACKEND_FAILED.
  */
 export async function runInjected(
   { session, tensors, layers, logits, vocabularySize }: InjectedModel,

@@ -5,8 +5,9 @@
  * step's own tokens; their keys and values are appended afterwards, and what packs in a step packs then. Compared with
  * attention over the cache itself:
  *
- * - `packing: 'after-attention'`: a step meets the same stored numbers. Its own tokens are not rounded to f16 (a difference
- *   only where the model computes in more than f16). A step of many tokens attends to itself unpacked in both.
+ * - `packing: 'after-attention'`: a step meets the same stored numbers, packed ones rounded to f16 where the model's past is
+ *   f16. Its own tokens are not rounded to f16 where the model computes in more. A step of many tokens attends to itself
+ *   unpacked in both.
  * - `packing: 'before-attention'`: tokens that a step packs, among them its own where the window keeps none, are met unpacked
  *   in that step and packed from the next one on. The keys and values of a step exist only after its attention.
  *

@@ -1,6 +1,7 @@
 /**
  * Keys and values of one sequence outside of the model and the cache.
  */
+import { concatenated } from '../replay/step-run.js';
 
 /** f32, keys as the model caches them: rotated. */
 export interface LayerRows {
@@ -23,22 +24,13 @@ export function noTokens(layers: number): TokenRows {
 
 /** One after another. */
 export function joinedTokens(parts: readonly [TokenRows, ...TokenRows[]]): TokenRows {
-  const [first, ...others] = parts;
-  if (others.length === 0) return first;
+  const filled = parts.filter(({ tokens }) => tokens > 0);
+  const [only = parts[0], ...others] = filled;
+  if (others.length === 0) return only;
   const of = (layer: number, tensor: keyof LayerRows) =>
-    joined(parts.map(({ layers }) => (layers[layer] as LayerRows)[tensor]));
+    concatenated(filled.map(({ layers }) => (layers[layer] as LayerRows)[tensor]));
   return {
-    tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
-    layers: first.layers.map((_, i) => ({ key: of(i, 'key'), value: of(i, 'value') })),
+    tokens: filled.reduce((sum, { tokens }) => sum + tokens, 0),
+    layers: only.layers.map((_, i) => ({ key: of(i, 'key'), value: of(i, 'value') })),
   };
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -25,7 +25,7 @@ export interface Feed {
 
 export interface InputStep {
   readonly tokens: readonly number[];
-  /** Tokens that came before. */
+  /** Tokens that came before, padding among them. */
   readonly position: number;
   /** 0 for padding, 1 for tokens: `position + tokens` entries or, of a fixed cache, more; left out: no padding. */
   readonly mask?: readonly number[];

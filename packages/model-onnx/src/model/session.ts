@@ -57,6 +57,7 @@ interface FullSession extends OnnxSession {
   run(
     feeds: Readonly<Record<string, OnnxTensor>>,
     outputs?: readonly string[],
+    options?: { readonly logSeverityLevel: number },
   ): Promise<Readonly<Record<string, OnnxTensor & SessionTensor>>>;
   readonly inputMetadata: readonly Metadata[];
   readonly outputMetadata: readonly Metadata[];
@@ -116,7 +117,8 @@ export class ModelSession {
       ([name, feed]) => [name, this.#tensor(feed)] as const,
     );
     try {
-      return await this.#session.run(Object.fromEntries(tensors), outputs);
+      // Only what is fatal goes to stderr: errors are thrown.
+      return await this.#session.run(Object.fromEntries(tensors), outputs, { logSeverityLevel: 4 });
     } catch (cause) {
       throw new LowbitKvError('BACKEND_FAILED', {
         message: `onnxruntime failed in ${this.#what}`,

@@ -10,6 +10,13 @@ import { lastQuerySeeing } from './schedule.js';
 
 /** An odd step meets every phase of windows that pack 32 or 128 tokens at once. */
 const SAMPLE_STEP = 15;
+/** How many of the last sampled positions tell keys from values: they see the window as it is held at its end. */
+const CAUSE_POSITIONS = 8;
+
+interface KeysAndValues {
+  readonly key: Float32Array;
+  readonly value: Float32Array;
+}
 
 /** Positions of a window whose outputs are compared: the last one among them. */
 export function sampledPositions(tokens: number): Int32Array {
@@ -50,6 +57,26 @@ export function headErrors(
   });
 }
 
+/** What keys alone and values alone do to the last sampled outputs, of which `exact` are the rows. */
+export async function outputCauses(
+  held: KeysAndValues,
+  tensors: Pick<LayerTensors, 'query' | 'key' | 'value'>,
+  geometry: LayerGeometry,
+  positions: Int32Array,
+  exact: Float32Array,
+  session: AttentionSession,
+): Promise<NonNullable<LayerNotes['causes']>> {
+  const last = positions.subarray(-CAUSE_POSITIONS);
+  const width = geometry.queryHeads * geometry.valueHeadDim;
+  const reference = exact.subarray(-last.length * width);
+  const errorWith = async (changed: Partial<KeysAndValues>) =>
+    errorSum(await exactOutputs({ ...tensors, ...changed }, geometry, last, session), reference);
+  return {
+    keysOnly: await errorWith({ key: held.key }),
+    valuesOnly: await errorWith({ value: held.value }),
+  };
+}
+
 /** Rows of `[tokens, width]` at some positions. */
 export function rowsAt(all: Float32Array, width: number, positions: Int32Array): Float32Array {
   const rows = new Float32Array(positions.length * width);
@@ -60,8 +87,8 @@ export function rowsAt(all: Float32Array, width: number, positions: Int32Array):
 
 /** What an evaluation notes of a layer. */
 export function layerNotes(
-  held: { readonly key: Float32Array; readonly value: Float32Array },
-  exact: { readonly key: Float32Array; readonly value: Float32Array },
+  held: KeysAndValues,
+  exact: KeysAndValues,
   heads: readonly ErrorSum[],
 ): LayerNotes {
   return { key: errorSum(held.key, exact.key), value: errorSum(held.value, exact.value), heads };

@@ -6,7 +6,14 @@ import { type Backend, LowbitKvError, type Plan } from '@lowbit-kv/core';
 import type { LayerNotes, LogitsSink, PlanRun, WindowNotes } from '@lowbit-kv/harness';
 import { type Decoder, layerGeometry } from '../decoder/decoder.js';
 import type { AttentionSessions } from './attention-graph.js';
-import { exactOutputs, headErrors, layerNotes, rowsAt, sampledPositions } from './layer-noise.js';
+import {
+  exactOutputs,
+  headErrors,
+  layerNotes,
+  outputCauses,
+  rowsAt,
+  sampledPositions,
+} from './layer-noise.js';
 import { LayerReplay } from './layer-replay.js';
 import { bitsOf } from './stored-bits.js';
 
@@ -72,7 +79,8 @@ export class PlanReplay implements PlanRun {
         const exact = await exactOutputs(tensors, geometry, positions, session);
         const width = geometry.queryHeads * geometry.valueHeadDim;
         const heads = headErrors(rowsAt(output, width, positions), exact, geometry);
-        notes.push(layerNotes(held, tensors, heads));
+        const causes = await outputCauses(held, tensors, geometry, positions, exact, session);
+        notes.push({ ...layerNotes(held, tensors, heads), causes });
         stats.push(held.stats);
         return output;
       },

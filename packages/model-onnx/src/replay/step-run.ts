@@ -144,7 +144,8 @@ function elementsOf(tensor: HostTensor): Float32Array {
   return tensor.data as Float32Array;
 }
 
-function concatenated(parts: readonly Float32Array[]): Float32Array {
+/** One after another. */
+export function concatenated(parts: readonly Float32Array[]): Float32Array {
   const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

@@ -1,10 +1,12 @@
 /**
  * Tiny random decoders: embedding, two layers of attention and a perceptron, logits. The form of attention is given.
  */
-import { create } from '@bufbuild/protobuf';
+import { clone, create } from '@bufbuild/protobuf';
 import {
   TensorProto_DataType as DataType,
   type ModelProto,
+  ModelProtoSchema,
+  type NodeProto,
   StringStringEntryProtoSchema,
   TensorProto_DataLocation,
 } from 'onnx-buf';
@@ -87,6 +89,19 @@ export function tinyDecoder(form: AttentionForm, options: TinyOptions = {}): Tin
   graph.node('MatMul', [last, head], { name: 'lm_head', outputs: ['logits'] });
   graph.output('logits', ['batch', 'tokens', sizes.vocabulary]);
   return { model: graph.model(), sizes, elementType };
+}
+
+/** The decoder with one of its nodes changed. */
+export function withNode(
+  decoder: TinyDecoder,
+  name: string,
+  change: (node: NodeProto) => void,
+): TinyDecoder {
+  const model = clone(ModelProtoSchema, decoder.model);
+  const node = model.graph?.node.find((one) => one.name === name);
+  if (node === undefined) throw new Error(`no node ${name}`);
+  change(node);
+  return { ...decoder, model };
 }
 
 /** `x W` with random weights that keep the deviation. */

@@ -17,7 +17,7 @@ export interface DecomposedOptions {
   /** Axes of cached keys; `channels-first` is `[batch, heads, headDim, tokens]` for keys alone. Default `heads-first`. */
   readonly cache?: 'heads-first' | 'tokens-first' | 'channels-first' | 'none';
   /** How kv heads become query heads where there are fewer. Default `expand`. */
-  readonly repeat?: 'expand' | 'tile' | 'gather';
+  readonly repeat?: 'expand' | 'sliced' | 'tile' | 'gather';
   /** Where logits are scaled. `roots`: query and key by the root each, from the shape of the query. Default `product`. */
   readonly scale?: 'product' | 'divided' | 'query' | 'key-before-cache' | 'key' | 'roots' | 'none';
   /** The number; default 1 / sqrt(headDim), which is the only one of `roots`. */
@@ -28,8 +28,8 @@ export interface DecomposedOptions {
   readonly pastLength?: PastLength;
   /** Every layer cuts the mask to the length of its own keys. */
   readonly maskPerLayer?: boolean;
-  /** Softmax in f32 whatever the model has. */
-  readonly softmaxInFloat32?: boolean;
+  /** Softmax, or the product of queries and keys too, in f32 whatever the model has. */
+  readonly inFloat32?: 'softmax' | 'product';
   /** Weights that are NaN become 0, as newer exporters guard rows that see nothing. */
   readonly guarded?: boolean;
   readonly heads?: Heads;
@@ -75,7 +75,13 @@ export function decomposed(options: DecomposedOptions = {}): AttentionForm {
     if (scale === 'key') key = times(key, scaleBy);
     if (scale === 'roots') key = byRoot(key);
 
-    let logits = graph.node('MatMul', [query, key], { name: `scores_${layer}` });
+    const wide = (value: string) =>
+      options.inFloat32 === 'product'
+        ? graph.node('Cast', [value], { attributes: { to: DataType.FLOAT } })
+        : value;
+    let logits = graph.node('MatMul', [wide(query), wide(key)], { name: `scores_${layer}` });
+    if (options.inFloat32 === 'product')
+      logits = graph.node('Cast', [logits], { attributes: { to: graph.floatDataType } });
     if (scale === 'product') logits = times(logits, scaleBy);
     if (scale === 'divided') logits = graph.node('Div', [logits, graph.number(1 / scaleBy)]);
     if (options.softCap !== undefined) logits = capped(context, logits, options.softCap);
@@ -88,8 +94,20 @@ export function decomposed(options: DecomposedOptions = {}): AttentionForm {
       name: `weighted_${layer}`,
     });
     const tokensFirst = graph.node('Transpose', [attended], { attributes: { perm: [0, 2, 1, 3] } });
-    return graph.node('Reshape', [tokensFirst, graph.ints(0, 0, sizes.queryHeads * sizes.headDim)]);
+    return graph.node('Reshape', [tokensFirst, rowsShape(context)]);
   };
+}
+
+/** `[batch, tokens, width]`, of lengths that exporters take from the states before the attention. */
+function rowsShape({ graph, sizes, hidden }: LayerContext): string {
+  const size = (axis: number) =>
+    graph.node('Unsqueeze', [
+      graph.node('Gather', [graph.node('Shape', [hidden]), graph.int(axis)]),
+      graph.ints(0),
+    ]);
+  return graph.node('Concat', [size(0), size(1), graph.ints(sizes.queryHeads * sizes.headDim)], {
+    attributes: { axis: 0 },
+  });
 }
 
 function transposed({ graph }: LayerContext, key: string): string {
@@ -196,7 +214,7 @@ function masked(
 function softmax(
   { graph, layer, sizes }: LayerContext,
   logits: string,
-  { softmaxInFloat32 = false, guarded = false, odd }: DecomposedOptions,
+  { inFloat32, guarded = false, odd }: DecomposedOptions,
 ): string {
   if (odd === 'sink') {
     const { queryHeads } = sizes;
@@ -208,7 +226,7 @@ function softmax(
     return graph.node('Slice', [wide, graph.ints(0), graph.ints(-1), graph.ints(-1)]);
   }
   const cast = (value: string, to: DataType) =>
-    softmaxInFloat32 ? graph.node('Cast', [value], { attributes: { to } }) : value;
+    inFloat32 === 'softmax' ? graph.node('Cast', [value], { attributes: { to } }) : value;
   const weights = cast(
     graph.node('Softmax', [cast(logits, DataType.FLOAT)], {
       name: `softmax_${layer}`,

@@ -85,7 +85,7 @@ function rotary(context: LayerContext, heads: string): string {
 export function repeatedHeads(
   { graph, sizes }: LayerContext,
   heads: string,
-  repeat: 'expand' | 'tile' | 'gather',
+  repeat: 'expand' | 'sliced' | 'tile' | 'gather',
 ): string {
   const { queryHeads, kvHeads, headDim } = sizes;
   const group = queryHeads / kvHeads;
@@ -98,8 +98,23 @@ export function repeatedHeads(
   const several =
     repeat === 'tile'
       ? graph.node('Tile', [single, graph.ints(1, 1, group, 1, 1)])
-      : graph.node('Expand', [single, expandedShape()]);
+      : graph.node('Expand', [repeat === 'sliced' ? full(single) : single, expandedShape()]);
   return graph.node('Reshape', [several, graph.ints(0, queryHeads, -1, headDim)]);
+
+  /** Slices of the whole, as exporters write them for `[:, :]`. */
+  function full(value: string): string {
+    return [3, 4].reduce(
+      (at, axis) =>
+        graph.node('Slice', [
+          at,
+          graph.ints(0),
+          graph.ints(2 ** 62),
+          graph.ints(axis),
+          graph.ints(1),
+        ]),
+      value,
+    );
+  }
 
   /** As exporters do: lengths from the shape of the cached heads. */
   function expandedShape(): string {
