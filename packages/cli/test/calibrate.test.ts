@@ -10,7 +10,7 @@ import { presets as kvquant } from '@lowbit-kv/scheme-kvquant';
 import { presets as oaken } from '@lowbit-kv/scheme-oaken';
 import { describe, expect, test } from 'vitest';
 import { runHere } from './support/run-here.js';
-import { tinyText, writeFiles } from './support/tiny-model.js';
+import { tinyModelFiles, tinyText, writeFiles } from './support/tiny-model.js';
 import { tinyWorkspace } from './support/tiny-workspace.js';
 
 const { directory, here, path } = tinyWorkspace();
@@ -64,6 +64,15 @@ describe('the file', () => {
     ).toBe(0);
     const later = parseCalibration(await json('later.json'));
     expect(later.layers).not.toEqual(several[0]?.layers);
+  });
+
+  test('of a model with a short context is measured in runs that fit', async () => {
+    await writeFiles(path('short'), tinyModelFiles({ context: 128 }));
+    const args = ['--scheme', 'oaken-sm', '--model', 'short'];
+    const { code, stderr } = await calibrated('short.json', ...args);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('run 2/2');
+    expect(parseCalibration(await json('short.json')).provenance.runTokens).toBe('128');
   });
 
   test('is read by compare', async () => {

@@ -1,10 +1,10 @@
 // `lowbit-kv eval` with schemes that are calibrated: on which tokens, and on which not.
 import { type EvalRow, evalReportSchema } from '@lowbit-kv/harness';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { tinyText, writeFiles } from './support/tiny-model.js';
+import { tinyModelFiles, tinyText, writeFiles } from './support/tiny-model.js';
 import { tinyWorkspace } from './support/tiny-workspace.js';
 
-const { directory, here } = tinyWorkspace();
+const { directory, here, path } = tinyWorkspace();
 const SCHEME = 'oaken-sm';
 const WINDOWS = ['--windows', '2', '--window', '100'];
 
@@ -85,6 +85,22 @@ describe('from a file', () => {
       status: 'measured',
       calibration: expect.stringMatching(/text other\.txt/),
     });
+  });
+
+  test('of another model it is taken, and that is said, also where a text is generated', async () => {
+    await writeFiles(path('model-2'), tinyModelFiles({ seed: 6 }));
+    const args = ['--first-token', '200', '--model', 'model-2'];
+    const file = await calibrated('model-2.json', ...args);
+    const said = /oaken-sm was calibrated on another model file: model-2 \([0-9a-f]{12}\)/;
+    const { row, stderr } = await rowOf('--calibration', file);
+    expect(row?.status).toBe('measured');
+    expect(stderr).toMatch(said);
+    const work = ['--prompt', 'low', '--max-tokens', '2', '--scheme', SCHEME];
+    const generated = await here('generate', [...work, '--calibration', file]);
+    expect(generated.code).toBe(0);
+    expect(generated.stderr).toMatch(said);
+    const own = await here('generate', [...work, '--calibration', file, '--model', 'model-2']);
+    expect(own.stderr).not.toContain('another model');
   });
 
   test('of other schemes, or none, is refused', async () => {

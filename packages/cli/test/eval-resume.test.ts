@@ -63,6 +63,13 @@ test('what was finished is not measured again, and the report is the same', asyn
   expect(figures(again.stdout)).toEqual(figures(whole.stdout));
 });
 
+test('where nothing was finished, nothing is said to be kept', async () => {
+  const stopped = await evaluated({ interruptAt: (text) => text.includes('window 1/3 uncut') });
+  expect(stopped.code).toBe(130);
+  expect(stopped.stderr).toMatch(/Interrupted\.\n$/);
+  expect(stopped.stderr).not.toContain('kept');
+});
+
 test('--fresh measures everything again', async () => {
   await interrupted();
   const fresh = await evaluated({}, ['--fresh']);

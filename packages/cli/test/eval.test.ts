@@ -8,6 +8,7 @@ import {
 } from '@lowbit-kv/harness';
 import { openModelFiles, openTokenizer, openUncut } from '@lowbit-kv/model-onnx';
 import { describe, expect, test } from 'vitest';
+import { builtinSchemes } from '../src/schemes/builtin-schemes.js';
 import type { HereOptions } from './support/run-here.js';
 import { CONTEXT, VOCABULARY, writeFiles } from './support/tiny-model.js';
 import { tinyWorkspace } from './support/tiny-workspace.js';
@@ -114,6 +115,21 @@ describe('the report', () => {
     expect((refused as UnmeasuredRow).verdict.reason).toContain('group size');
   });
 
+  test('--all has a row for every preset, measured or with the reason why not', async () => {
+    const report = await reported('--all', ...windows(1, 150), '--calibration-tokens', '150');
+    const presets = await builtinSchemes();
+    expect(report.schemes.map(({ id }) => id)).toEqual([
+      'f16',
+      ...presets.map(({ scheme }) => scheme.id),
+    ]);
+    const reasons = report.schemes.flatMap((row) =>
+      row.status === 'measured' ? [] : [`${row.id}: ${row.verdict.reason}`],
+    );
+    expect(report.schemes.length - reasons.length).toBeGreaterThan(20);
+    // The heads of this model are narrow.
+    for (const reason of reasons) expect(reason).toMatch(/head dim|group size|channels/i);
+  });
+
   test('progress on a terminal has the rate and the time left, and is gone at the end', async () => {
     const args = ['--scheme', FOUR, ...windows(2, 64)];
     const { stderr } = await evaluated(args, { isTTY: true });
@@ -141,6 +157,17 @@ describe('ways to run it', () => {
     }
     expect(measured(decode, TWO).noise.worstLayer).not.toBeNull();
     expect(measured(injected, TWO).noise.worstLayer).toBeNull();
+  });
+
+  test('packed by the ONNX backend the figures are the same', async () => {
+    const args = ['--scheme', TWO, ...windows(1, 200)];
+    const [reference, onnx] = [
+      await reported(...args),
+      await reported(...args, '--backend', 'onnx'),
+    ];
+    expect(onnx.settings.backend).toBe('onnx');
+    expect(divergence(onnx, TWO)).toBe(divergence(reference, TWO));
+    expect(measured(onnx, TWO).noise).toEqual(measured(reference, TWO).noise);
   });
 
   test('--stress leaves f16 where it was and finds schemes out', async () => {

@@ -23,7 +23,6 @@ const SIZES = {
   queryHeads: 4,
   kvHeads: 2,
   headDim: 32,
-  positions: CONTEXT,
 };
 export const TINY_LAYERS = SIZES.layers;
 export const TINY_HEADS = { query: SIZES.queryHeads, kv: SIZES.kvHeads, dim: SIZES.headDim };
@@ -36,7 +35,6 @@ const CONFIG = {
   head_dim: SIZES.headDim,
   hidden_size: SIZES.hidden,
   vocab_size: VOCABULARY,
-  max_position_embeddings: CONTEXT,
 };
 
 const CHAT_TEMPLATE =
@@ -44,15 +42,15 @@ const CHAT_TEMPLATE =
 
 export type FolderFiles = Readonly<Record<string, string | Uint8Array>>;
 
-/** Files by path in the folder. `chat`: with a chat template. */
-export function tinyModelFiles({ chat = true } = {}): FolderFiles {
+/** Files by path in the folder. `chat`: with a chat template; `seed`: of the weights. */
+export function tinyModelFiles({ chat = true, context = CONTEXT, seed = 5 } = {}): FolderFiles {
   const { tokenizerJson, tokenizerConfig } = byteLevelTokenizer();
   return {
-    'config.json': JSON.stringify(CONFIG),
+    'config.json': JSON.stringify({ ...CONFIG, max_position_embeddings: context }),
     'tokenizer.json': JSON.stringify(tokenizerJson),
     'tokenizer_config.json': JSON.stringify(tokenizerConfig),
     ...(chat && { 'chat_template.jinja': CHAT_TEMPLATE }),
-    'onnx/model.onnx': decoderBytes(),
+    'onnx/model.onnx': decoderBytes(context, seed),
   };
 }
 
@@ -63,8 +61,11 @@ export async function writeFiles(folder: string, files: FolderFiles): Promise<vo
   }
 }
 
-function decoderBytes(): Uint8Array {
-  const { model } = tinyDecoder(groupQuery({ bias: true }), { sizes: SIZES, seed: 5 });
+function decoderBytes(positions: number, seed: number): Uint8Array {
+  const { model } = tinyDecoder(groupQuery({ bias: true }), {
+    sizes: { ...SIZES, positions },
+    seed,
+  });
   const head = model.graph?.initializer.find(({ name }) => name === 'head');
   if (head === undefined) throw new Error('tiny decoders have a head');
   const weights = new Float32Array(head.rawData.slice().buffer);
