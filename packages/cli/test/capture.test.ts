@@ -3,19 +3,14 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { decodeF16, roundToF16 } from '@lowbit-kv/core';
 import { compareReportSchema, openCapture } from '@lowbit-kv/harness';
-import {
-  type LayerTensors,
-  openCutDecoder,
-  openModelFiles,
-  openTokenizer,
-} from '@lowbit-kv/model-onnx';
+import { type LayerTensors, openCutDecoder, openModelFiles } from '@lowbit-kv/model-onnx';
 import { describe, expect, test } from 'vitest';
 import { causalAttend } from '../../model-onnx/test/support/causal-attention.js';
 import { runHere } from './support/run-here.js';
 import { TINY_HEADS, writeFiles } from './support/tiny-model.js';
 import { tinyWorkspace } from './support/tiny-workspace.js';
 
-const { directory, here, path } = tinyWorkspace();
+const { directory, here, path, textTokens } = tinyWorkspace();
 const TOKENS = 150;
 /** Progress is shown, without colours. */
 const PROGRESS = { isTTY: true, environment: { NO_COLOR: '1' } };
@@ -65,8 +60,7 @@ describe('the file', () => {
     expect(stderr).toMatch(/layer 2\/2: \d+ tokens\/s, 0 s left/);
     expect(stderr).toContain('use it with lowbit-kv compare --capture "all.safetensors"');
 
-    const text = (await readFile(path('text.txt'), 'utf8')).replaceAll('\r\n', '\n');
-    const tokens = (await openTokenizer(path('model'))).encode(text).slice(0, TOKENS);
+    const tokens = (await textTokens()).slice(0, TOKENS);
     const model = await layersOfModel(tokens);
     const capture = await openCapture(path('all.safetensors'));
     expect(capture).toMatchObject({

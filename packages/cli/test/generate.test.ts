@@ -1,76 +1,17 @@
 // `lowbit-kv generate`: the text, and what is said of it.
-import { createPlan, referenceBackend } from '@lowbit-kv/core';
-import {
-  openCutDecoder,
-  openModelFiles,
-  openTokenizer,
-  openTokenRun,
-  openUncut,
-} from '@lowbit-kv/model-onnx';
-import { kivi } from '@lowbit-kv/scheme-kivi';
+import { openTokenizer } from '@lowbit-kv/model-onnx';
 import { describe, expect, test } from 'vitest';
-import { runCli } from './support/run-cli.js';
-import type { HereOptions } from './support/run-here.js';
-import { CONTEXT, EOS, tinyModelFiles, VOCABULARY, writeFiles } from './support/tiny-model.js';
+import { CHAT, generations, PROMPT } from './support/generations.js';
+import { greedyTokens, uncutTokens } from './support/greedy-tokens.js';
+import { tinyModelFiles, writeFiles } from './support/tiny-model.js';
 import { tinyWorkspace } from './support/tiny-workspace.js';
 
-const { cache, directory, here, path } = tinyWorkspace();
+const workspace = tinyWorkspace();
+const { here, path } = workspace;
 const TWO = 'kivi-2bit-g32';
-const PROMPT = 'the river ran low';
-/** What the chat template makes of it. */
-const CHAT = `<|bos|><|turn|>user: ${PROMPT}\n<|turn|>assistant:`;
-
-const generated = (args: readonly string[], options: HereOptions = {}) =>
-  here('generate', ['--prompt', PROMPT, ...args], options);
-
-async function textOf(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await generated(args);
-  expect(code, stderr).toBe(0);
-  return stdout;
-}
+const { generated, textOf } = generations(workspace);
 
 const tokenizerOf = () => openTokenizer(path('model'));
-
-function largest(logits: Float32Array): number {
-  return logits.reduce((best, x, i) => (x > (logits[best] as number) ? i : best), 0);
-}
-
-/** Greedy tokens by a loop of this test, a cache step each. */
-async function greedyTokens(prompt: string, count: number, bits: 2 | 4): Promise<number[]> {
-  const decoder = await openCutDecoder(await openModelFiles(path('model')), { threads: 1 });
-  const plan = createPlan(kivi({ bits, groupSize: 32 }), decoder.geometry);
-  const run = await openTokenRun(decoder, plan, { backend: referenceBackend(), tokens: 512 });
-  const tokens: number[] = [];
-  let next = (await tokenizerOf()).encode(prompt);
-  while (tokens.length < count) {
-    await run.extend(next, {
-      rows: 'last',
-      onLogits: (_, logits) => {
-        next = [largest(logits)];
-      },
-    });
-    tokens.push(...next);
-  }
-  await run.dispose();
-  await decoder.dispose();
-  return tokens;
-}
-
-/** Greedy tokens of the model as it came, all of them again at each step. */
-async function uncutTokens(prompt: string, count: number): Promise<number[]> {
-  const uncut = await openUncut(await openModelFiles(path('model')), { threads: 1 });
-  const given = (await tokenizerOf()).encode(prompt);
-  const tokens = [...given];
-  while (tokens.length < given.length + count) {
-    let last = new Float32Array();
-    await uncut.logits(tokens, (_, logits) => {
-      last = logits.slice(-VOCABULARY);
-    });
-    tokens.push(largest(last));
-  }
-  await uncut.dispose();
-  return tokens.slice(given.length);
-}
 
 describe('a greedy text', () => {
   test('is what a loop over the cache gives, written piece by piece', async () => {
@@ -78,7 +19,7 @@ describe('a greedy text', () => {
       ...['--scheme', TWO, '--max-tokens', '250'],
     ]);
     expect(code).toBe(0);
-    const tokens = await greedyTokens(CHAT, 250, 2);
+    const tokens = await greedyTokens(workspace, CHAT, 250);
     expect(stdout).toBe(`${(await tokenizerOf()).decode(tokens)}\n`);
     expect(pieces.filter((piece) => piece !== '').length).toBeGreaterThan(200);
     const prompt = (await tokenizerOf()).encode(CHAT).length;
@@ -101,7 +42,7 @@ describe('a greedy text', () => {
   });
 
   test('under f16 is that of the model itself, cut or not', async () => {
-    const text = `${(await tokenizerOf()).decode(await uncutTokens(CHAT, 40))}\n`;
+    const text = `${(await tokenizerOf()).decode(await uncutTokens(workspace, CHAT, 40))}\n`;
     const args = ['--scheme', 'f16', '--max-tokens', '40'];
     expect(await textOf(...args)).toBe(text);
     const injected = await generated([...args, '--attention', 'past-injection']);
@@ -124,7 +65,10 @@ describe('a greedy text', () => {
     const args = ['--scheme', TWO, '--max-tokens', String(500 - prompt), '--against-f16'];
     const { code, stderr } = await generated(args);
     expect(code).toBe(0);
-    const [own, f16] = [await greedyTokens(CHAT, 500 - prompt, 2), await uncutTokens(CHAT, 200)];
+    const [own, f16] = [
+      await greedyTokens(workspace, CHAT, 500 - prompt),
+      await uncutTokens(workspace, CHAT, 200),
+    ];
     const equal = f16.findIndex((token, i) => token !== own[i]);
     expect(equal).toBeGreaterThan(20);
     const tokenizer = await tokenizerOf();
@@ -172,7 +116,7 @@ describe('a drawn text', () => {
 describe('the prompt', () => {
   test('goes through the chat template, with a system message, or as it is', async () => {
     const decoded = async (prompt: string) =>
-      `${(await tokenizerOf()).decode(await greedyTokens(prompt, 12, 2))}\n`;
+      `${(await tokenizerOf()).decode(await greedyTokens(workspace, prompt, 12))}\n`;
     const args = ['--scheme', TWO, '--max-tokens', '12'];
     const system = 'be brief';
     expect(await textOf(...args, '--system', system)).toBe(
@@ -196,76 +140,6 @@ describe('the prompt', () => {
       await textOf(...args, '--model', 'plain'),
     ];
     expect(plain).toBe(raw);
-  });
-});
-
-describe('the end', () => {
-  test('a token that ends texts', async () => {
-    const [first, second, ...rest] = await greedyTokens(CHAT, 60, 2);
-    const other = rest.find((token) => token !== first && token !== second) as number;
-    const tokens = [first, second, ...rest.slice(0, rest.indexOf(other) + 1)] as number[];
-    await writeFiles(path('ends'), {
-      ...tinyModelFiles(),
-      'generation_config.json': JSON.stringify({ eos_token_id: [EOS, other] }),
-    });
-    const args = ['--model', 'ends', '--scheme', TWO];
-    const { code, stdout, stderr } = await generated(args);
-    expect(code).toBe(0);
-    expect(stdout).toBe(`${(await tokenizerOf()).decode(tokens)}\n`);
-    expect(stderr).toMatch(new RegExp(`^${tokens.length} tokens, .* \\(end of text\\)`, 'm'));
-  });
-
-  test('the context of the model', async () => {
-    const prompt = (await tokenizerOf()).encode(CHAT).length;
-    const room = CONTEXT - prompt;
-    const { code, stdout, stderr } = await generated([
-      ...['--scheme', TWO, '--max-tokens', String(room + 1)],
-    ]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('prompt and text do not fit the context of the model');
-    expect(stderr).toContain(`Ask for at most ${room} tokens`);
-    const long = await generated(['--scheme', TWO, '--prompt', 'low '.repeat(CONTEXT / 4)]);
-    expect(long.stderr).toMatch(/do not fit the context[\s\S]*Shorten the prompt/);
-  });
-
-  test('an interruption: the text stays', async () => {
-    const args = ['--scheme', TWO, '--max-tokens', '100', '--against-f16'];
-    const { code, stdout, stderr, pieces } = await generated(args, {
-      interruptAt: (text, stream) => stream === 'stdout' && text.includes('v'),
-    });
-    expect(code).toBe(130);
-    expect(pieces.length).toBeGreaterThan(5);
-    expect(stdout).toBe(`${(await textOf(...args)).slice(0, stdout.length - 1)}\n`);
-    expect(stdout).toMatch(/v\n$/);
-    expect(stderr).toMatch(/^\d+ tokens, .* \(interrupted\)/m);
-    expect(stderr).toMatch(/^cache of \d+ tokens/m);
-    expect(stderr).not.toContain('f16 gives');
-  });
-
-  test('an interruption of the comparison with f16', async () => {
-    const args = ['--scheme', TWO, '--max-tokens', '100', '--against-f16'];
-    const { code, stdout, stderr } = await generated(args, {
-      interruptAt: (text, stream) => stream === 'stderr' && text.startsWith('cache of'),
-    });
-    expect(code).toBe(130);
-    expect(stdout).toBe(await textOf(...args));
-    expect(stderr).toMatch(/^100 tokens, [\s\S]*\nInterrupted\.\n$/m);
-    expect(stderr).not.toContain('f16 gives');
-  });
-
-  test('Ctrl-C ends the process with 130, and the text stays', async () => {
-    const args = ['generate', '--model', 'model', '--threads', '1', '--prompt', PROMPT];
-    const { code, signal, stdout, stderr } = await runCli(
-      [...args, '--scheme', 'f16', '--max-tokens', '2000'],
-      {
-        directory,
-        environment: { XDG_CACHE_HOME: cache },
-        interruptWhen: (text) => text.length > 3,
-      },
-    );
-    expect({ code, signal }).toEqual({ code: 130, signal: null });
-    const [, tokens = ''] = /^(\d+) tokens, .* \(interrupted\)/m.exec(stderr) ?? [];
-    expect(stdout).toBe(await textOf('--scheme', 'f16', '--max-tokens', tokens));
   });
 });
 

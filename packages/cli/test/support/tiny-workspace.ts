@@ -1,5 +1,7 @@
 /** A temporary folder with a tiny model and texts, and the command run in it. Nothing outside of it is read or written. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openTokenizer } from '@lowbit-kv/model-onnx';
 import { beforeAll } from 'vitest';
 import { type HereOptions, type HereResult, runHere } from './run-here.js';
 import { temporaryDirectory } from './temporary-directory.js';
@@ -10,6 +12,8 @@ export interface TinyWorkspace {
   /** Of what the commands keep and fetch. */
   readonly cache: string;
   path(name: string): string;
+  /** Of `text.txt`, its line ends read as LF. */
+  textTokens(): Promise<number[]>;
   /** The command over the folder `model`. */
   here(command: string, args: readonly string[], options?: HereOptions): Promise<HereResult>;
 }
@@ -27,6 +31,10 @@ export function tinyWorkspace(): TinyWorkspace {
     directory,
     cache,
     path,
+    async textTokens() {
+      const text = await readFile(path('text.txt'), 'utf8');
+      return (await openTokenizer(path('model'))).encode(text.replaceAll('\r\n', '\n'));
+    },
     here: (command, args, options = {}) =>
       runHere([command, '--model', 'model', '--threads', '1', ...args], {
         directory,
