@@ -1,9 +1,7 @@
 // How vitest finds and runs the tests of all packages.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-
-// Tests read workspace sources through the first condition, so they need no build.
-const conditions = ['@lowbit-kv/source', 'module', 'node', 'import', 'default'];
+import { conditions } from './vitest.conditions.js';
 
 // A worker serves one project: few of them, or core is loaded again and again. Emulated devices have workers of their own.
 const PROJECTS = {

@@ -1,4 +1,4 @@
-// Prints `N passed, N failed` from a vitest JSON report; exits 1 when anything failed.
+// Prints `N passed, N failed` from vitest's JSON reports; exits 1 when anything failed.
 import { readFileSync } from 'node:fs';
 
 /**
@@ -20,6 +20,10 @@ function count(reportPath) {
   };
 }
 
-const { passed, failed, skipped } = count(process.argv[2]);
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-process.exitCode = failed > 0 ? 1 : 0;
+const counts = process.argv.slice(2).map(count);
+const sum = (kind) => counts.reduce((total, one) => total + one[kind], 0);
+const skipped = sum('skipped');
+console.log(
+  `${sum('passed')} passed, ${sum('failed')} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
+);
+process.exitCode = sum('failed') > 0 ? 1 : 0;

@@ -40,6 +40,7 @@ export type { RetrievalOptions } from './eval/retrieval-prompts.js';
 export { type EvalStore, type FileStore, fileStore } from './eval/store.js';
 export { formatEvalReport } from './eval/table.js';
 export { EVAL_THRESHOLDS } from './eval/thresholds.js';
+export { cutWindows, type WindowOptions } from './eval/windows.js';
 export { F16 } from './f16-scheme.js';
 export { mergeReports } from './merge-reports.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';

@@ -1,5 +1,5 @@
 /**
- * SmolLM2-135M-Instruct by past injection: with f16 the same logits as the uncut model. LOWBIT_KV_MODEL names its folder.
+ * SmolLM2-135M-Instruct by past injection: with f16 the same logits as the uncut model.
  */
 import { createPlan, referenceBackend } from '@lowbit-kv/core';
 import { maxAbsDifference } from '@lowbit-kv/core/testing';
@@ -7,9 +7,9 @@ import { expect, it } from 'vitest';
 import { openUncut } from '../src/decoder/uncut.js';
 import { openInjectedDecoder } from '../src/inject/injected-decoder.js';
 import { openInjectedRun } from '../src/inject/injected-run.js';
-import { openModelFiles } from '../src/model/model-files.js';
 import { f16 } from '../test/support/every-preset.js';
 import { extendBy } from '../test/support/injected.js';
+import { modelFiles } from './support/real-model.js';
 
 const TEXT = [504, 1977, 1575, 4052, 28, 13207, 253, 3950, 30, 657, 198, 198];
 const TOKENS = [...TEXT, ...TEXT.toReversed()];
@@ -17,9 +17,7 @@ const TOKENS = [...TEXT, ...TEXT.toReversed()];
 const LOGITS = 0.05;
 
 it('gives the logits of the uncut model', async () => {
-  const folder = process.env.LOWBIT_KV_MODEL;
-  if (!folder) throw new Error('set LOWBIT_KV_MODEL: the header of this file says to what');
-  const files = await openModelFiles(folder);
+  const files = await modelFiles();
   const uncut = await openUncut(files);
   const expected = new Float32Array(TOKENS.length * 49_152);
   await uncut.logits(TOKENS, (_, logits) => expected.set(logits));

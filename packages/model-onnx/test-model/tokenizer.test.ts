@@ -1,29 +1,15 @@
 /**
- * The tokenizer of SmolLM2-135M-Instruct over WikiText-2: counts, text back, streaming, chat. LOWBIT_KV_MODEL names the
- * folder of the model, LOWBIT_KV_TEXT the raw test split.
+ * The tokenizer of SmolLM2-135M-Instruct over WikiText-2: counts, text back, streaming, chat.
  */
-import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { readChatTemplate, renderChat } from '../src/text/chat-template.js';
-import { openTokenizer } from '../src/text/tokenizer.js';
+import { modelFolder, modelTokenizer, wholeText } from './support/real-model.js';
 
 const TOKENS = 304_986;
 
-function required(name: string): string {
-  const value = process.env[name];
-  if (value) return value;
-  throw new Error(`set ${name}: the header of this file says to what`);
-}
-
-const text = async () => {
-  const raw = await readFile(required('LOWBIT_KV_TEXT'), 'utf8');
-  // Published figures count line ends as LF.
-  return raw.replaceAll('\r\n', '\n');
-};
-
 it('gives the whole text its 304,986 tokens, and back', async () => {
-  const tokenizer = await openTokenizer(required('LOWBIT_KV_MODEL'));
-  const whole = await text();
+  const tokenizer = await modelTokenizer();
+  const whole = await wholeText();
   const ids = tokenizer.encode(whole);
   expect(ids.length).toBe(TOKENS);
   expect(tokenizer.decode(ids)).toBe(whole);
@@ -32,8 +18,8 @@ it('gives the whole text its 304,986 tokens, and back', async () => {
 });
 
 it('streams the text as it is', async () => {
-  const tokenizer = await openTokenizer(required('LOWBIT_KV_MODEL'));
-  const part = `${(await text()).slice(0, 50_000)} naïve 日本語 🦊`;
+  const tokenizer = await modelTokenizer();
+  const part = `${(await wholeText()).slice(0, 50_000)} naïve 日本語 🦊`;
   const stream = tokenizer.createTextStream();
   const parts = tokenizer.encode(part).map((id) => stream.push(id));
   expect(parts.join('') + stream.flush()).toBe(part);
@@ -41,8 +27,8 @@ it('streams the text as it is', async () => {
 });
 
 it('renders and encodes a chat', async () => {
-  const folder = required('LOWBIT_KV_MODEL');
-  const tokenizer = await openTokenizer(folder);
+  const folder = modelFolder();
+  const tokenizer = await modelTokenizer();
   const template = await readChatTemplate(folder);
   const prompt = renderChat(template ?? '', [{ role: 'user', content: 'Hi' }]);
   expect(prompt).toBe(

@@ -12,6 +12,7 @@ const backend = 'packages/backend-onnx/src';
 const backendTest = 'packages/backend-onnx/test';
 const core = 'packages/core/src';
 const harness = 'packages/harness/src';
+const model = 'packages/model-onnx/src';
 const cli = 'packages/cli/src';
 
 const use = (specifier: string) => `import * as used from '${specifier}';\nexport { used };\n`;
@@ -46,6 +47,12 @@ const refused: [folder: string, text: string, rule: string][] = [
   [core, "export const bytes = Buffer.from('');\n", nodeGlobal],
   [harness, use('@lowbit-kv/backend-onnx'), imports],
   [harness, use('@lowbit-kv/scheme-kivi'), imports],
+  [backend, use('@lowbit-kv/model-onnx'), imports],
+  [core, use('@lowbit-kv/model-onnx'), imports],
+  [harness, use('@lowbit-kv/model-onnx'), imports],
+  [model, use('@lowbit-kv/scheme-kivi'), imports],
+  [model, use('@lowbit-kv/backend-onnx'), imports],
+  [model, use('@lowbit-kv/backend-cuda'), imports],
   [cli, use('inversify'), imports],
   [cli, namedZ, imports],
 ];
@@ -61,6 +68,8 @@ const allowed: [folder: string, text: string][] = [
   [backend, use('onnxruntime-node')],
   [backend, use('node:fs')],
   [harness, use('node:fs')],
+  [model, use('@lowbit-kv/harness')],
+  [model, use('@lowbit-kv/backend-onnx/graph')],
   [cli, use('@lowbit-kv/scheme-kivi')],
   [cli, use('@lowbit-kv/backend-onnx')],
 ];

@@ -3,7 +3,13 @@
  */
 import { resolve } from 'node:path';
 import { type Calibration, createLowbitKv } from '@lowbit-kv/core';
-import { type EvalProgress, type EvalReport, evaluate, formatEvalReport } from '@lowbit-kv/harness';
+import {
+  cutWindows,
+  type EvalProgress,
+  type EvalReport,
+  evaluate,
+  formatEvalReport,
+} from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
@@ -60,6 +66,8 @@ export async function evaluateModel(
   const inner = { backend: kv.backends.get(options.backend), tokens: longest };
   const opened = await openEvalModel(found, inner, options);
   try {
+    // Refused before anything is calibrated.
+    cutWindows(text.tokens, { windows, windowTokens: window }, opened.model);
     const calibrations = await calibrationsFor(terminal, options, opened, named, text);
     const settings = {
       text: TEXT_RULE,

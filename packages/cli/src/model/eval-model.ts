@@ -109,7 +109,7 @@ async function openInjected(
     settings: {
       mode: 'decode',
       attention:
-        'past-injection: the model runs unchanged over its dequantized past, a step per token',
+        'past-injection: the model runs unchanged over its dequantized past, a step per token; what a scheme packs before attention is met packed one step late',
     },
     dispose: () => decoder.dispose(),
   };

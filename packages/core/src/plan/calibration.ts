@@ -47,7 +47,7 @@ export function resolveCalibration(
       message: `scheme ${JSON.stringify(scheme.id)} needs offline calibration`,
       value: undefined,
       valid: `a Calibration with ${scheme.calibration.values.join(' and ')} for every layer`,
-      next: 'Make one with the `calibrate` function of the scheme and pass it as `calibration`.',
+      next: 'Make one with `lowbit-kv calibrate` or the `calibrate` function of the scheme, and pass it as `calibration`.',
     });
   }
   const calibration = structuredClone(parseCalibration(given));

@@ -61,7 +61,10 @@ function rateOf(windows: readonly { readonly seconds: number }[], windowTokens: 
   };
 }
 
+/** Hashes are cut short: they are for people to compare. */
 function provenanceText(provenance: Readonly<Record<string, string>>): string {
-  const facts = Object.entries(provenance).map(([name, text]) => `${name} ${text}`);
+  const facts = Object.entries(provenance).map(
+    ([name, text]) => `${name} ${/^[\da-f]{40,}$/.test(text) ? text.slice(0, 12) : text}`,
+  );
   return facts.join(', ') || 'given without provenance';
 }

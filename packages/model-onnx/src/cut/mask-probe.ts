@@ -10,7 +10,7 @@ import { dependsOnTokens } from '../attention/sources.js';
 import type { ModelConfig } from '../model/config.js';
 import { type Feed, feedOf, isPast } from '../model/input-contract.js';
 import { PastZeros } from '../model/past-zeros.js';
-import { ModelSession, type SessionSettings } from '../model/session.js';
+import { ModelSession, partOptions, type SessionSettings } from '../model/session.js';
 import { Adapters } from './adapters.js';
 import { type MaskGraph, maskGraph, type StandIn } from './mask-graph.js';
 import { type ProbeStep, type Sight, sightOf } from './mask-sight.js';
@@ -116,7 +116,7 @@ function openMasks(
     edgeInputs: standIns.map(({ dims, ...value }) => ({ ...value, shape: dims })),
     outputs: names.map((_, i) => numbersName(i)),
   });
-  return ModelSession.load('the masks of the model', bytes, settings, external);
+  return ModelSession.load('the masks of the model', bytes, partOptions(settings), external);
 }
 
 /** Windows of the sites; null where there is none. A site at a time: masks may be large. */

@@ -6,7 +6,7 @@ import type { ModelProto } from 'onnx-buf';
 import type { GraphView } from '../attention/graph-view.js';
 import type { AttentionSite } from '../attention/site.js';
 import type { ModelInput } from '../model/input-contract.js';
-import { ModelSession, type SessionSettings } from '../model/session.js';
+import { ModelSession, partOptions, type SessionSettings } from '../model/session.js';
 import { Adapters, edgeName } from './adapters.js';
 import type { Partition, SegmentPlan } from './partition.js';
 import { type EdgeValue, writeSegment } from './segment-model.js';
@@ -47,7 +47,7 @@ export async function openSegments(
         outputs: [...adapters.outputs, ...plan.carriedOut],
       });
       const what = `segment ${number} of the model`;
-      const session = await ModelSession.load(what, bytes, settings, external);
+      const session = await ModelSession.load(what, bytes, partOptions(settings), external);
       for (const value of session.outputs) carried.set(value.name, value);
       const graphInputs = session.inputs.filter(({ name }) => plan.graphInputs.includes(name));
       opened.push({ plan, session, graphInputs });

@@ -39,6 +39,8 @@ type Values = Map<string, SessionTensor>;
 export class ForwardPass {
   readonly #model: ForwardModel;
   readonly #zeros: PastZeros;
+  /** Of the run before. */
+  #logits: SessionTensor | null = null;
   /** Number of the last segment that reads a value. */
   readonly #lastReader = new Map<string, number>();
   /** Number of the last segment before an attention. */
@@ -129,10 +131,15 @@ export class ForwardPass {
     const count = step.tokens.length;
     const wanted: TokenSlice = { first: rows === 'last' ? count - 1 : 0, end: count };
     for (const slice of tokenSlices(feeds, segment.plan, count, wanted)) {
-      const outputs = await segment.session.run(slice.feeds);
       const { vocabularySize } = this.#model;
-      const length = (slice.end - slice.first) * vocabularySize;
-      const logits = floatsOf(required(outputs[LOGITS], LOGITS), length, 'logits');
+      const tokens = slice.end - slice.first;
+      // Logits are the largest tensors of a run: fresh memory for each takes longer than many layers.
+      const fits = this.#logits?.dims.join() === [1, tokens, vocabularySize].join();
+      const outputs = await segment.session.run(slice.feeds, {
+        [LOGITS]: fits ? this.#logits : null,
+      });
+      this.#logits = required(outputs[LOGITS], LOGITS);
+      const logits = floatsOf(this.#logits, tokens * vocabularySize, 'logits');
       const skipped = Math.max(0, wanted.first - slice.first);
       onLogits(slice.first + skipped, logits.subarray(skipped * vocabularySize));
     }

@@ -18,17 +18,24 @@ export interface SessionSettings {
   readonly threads?: number;
 }
 
-/** What every session is created with. */
-export function sessionOptions({ threads }: SessionSettings): Readonly<Record<string, unknown>> {
+/** Options of onnxruntime for a session over a whole model: its own defaults, as whoever runs the model has them. */
+export function wholeOptions({ threads }: SessionSettings): Readonly<Record<string, unknown>> {
   return {
     executionProviders: ['cpu'],
-    // An arena keeps the most that its session ever used, and there are as many as layers: 2.7 GiB where 0.8 do.
-    enableCpuMemArena: false,
     // Warnings about constant folding would go to stderr.
     logSeverityLevel: 3,
-    // Many sessions take turns: threads of one that spin would take the cores of the next.
-    extra: { session: { intra_op: { allow_spinning: '0' } } },
     ...(threads !== undefined && { intraOpNumThreads: threads }),
+  };
+}
+
+/** Options for one of many sessions that take turns. */
+export function partOptions(settings: SessionSettings): Readonly<Record<string, unknown>> {
+  return {
+    ...wholeOptions(settings),
+    // An arena keeps the most that its session ever used, and there are as many as layers: 2.7 GiB where 0.8 do.
+    enableCpuMemArena: false,
+    // Threads of one session that spin would take the cores of the next.
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
   };
 }
 
@@ -46,6 +53,7 @@ export interface SessionTensor {
 }
 
 export type SessionTensors = Readonly<Record<string, SessionTensor>>;
+type Outputs = Readonly<Record<string, SessionTensor | null>>;
 
 interface Metadata {
   readonly name: string;
@@ -56,7 +64,7 @@ interface Metadata {
 interface FullSession extends OnnxSession {
   run(
     feeds: Readonly<Record<string, OnnxTensor>>,
-    outputs?: readonly string[],
+    outputs?: readonly string[] | Outputs,
     options?: { readonly logSeverityLevel: number },
   ): Promise<Readonly<Record<string, OnnxTensor & SessionTensor>>>;
   readonly inputMetadata: readonly Metadata[];
@@ -79,11 +87,11 @@ export class ModelSession {
     this.outputs = session.outputMetadata;
   }
 
-  /** `what` names the model in messages. Throws MODEL_INVALID, PEER_MISSING, BACKEND_UNAVAILABLE. */
+  /** `what` names the model in messages; `options` are those of onnxruntime. Throws MODEL_INVALID, PEER_MISSING, BACKEND_UNAVAILABLE. */
   static async load(
     what: string,
     model: string | Uint8Array,
-    settings: SessionSettings,
+    options: Readonly<Record<string, unknown>>,
     externalData: readonly ExternalBytes[] = [],
   ): Promise<ModelSession> {
     const runtime = await loadRuntime();
@@ -93,7 +101,7 @@ export class ModelSession {
     ) => Promise<FullSession>;
     try {
       const session = await create.call(runtime.InferenceSession, model, {
-        ...sessionOptions(settings),
+        ...options,
         ...(externalData.length > 0 && { externalData }),
       });
       return new ModelSession(runtime, session, what);
@@ -108,10 +116,13 @@ export class ModelSession {
     }
   }
 
-  /** Outputs by name, all or those asked for. Throws BACKEND_FAILED. */
+  /**
+   * Outputs by name, all or those asked for; null gives a new tensor, a result of a run before this one is written again,
+   * which its shape must fit. Throws BACKEND_FAILED.
+   */
   async run(
     feeds: SessionTensors,
-    outputs: readonly string[] = this.outputs.map((output) => output.name),
+    outputs: readonly string[] | Outputs = this.outputs.map((output) => output.name),
   ): Promise<SessionTensors> {
     const tensors = Object.entries(feeds).map(
       ([name, feed]) => [name, this.#tensor(feed)] as const,
@@ -145,8 +156,9 @@ export async function loadWholeModel(
   settings: SessionSettings,
 ): Promise<ModelSession> {
   const locations = await checkModel(files);
+  const options = wholeOptions(settings);
   if (typeof files.model === 'string')
-    return ModelSession.load(`the model ${files.name}`, files.model, settings);
+    return ModelSession.load(`the model ${files.name}`, files.model, options);
   const external: ExternalBytes[] = [];
   for (const path of locations) {
     external.push({
@@ -154,5 +166,5 @@ export async function loadWholeModel(
       data: await files.external.read(path, 0, await files.external.size(path)),
     });
   }
-  return ModelSession.load(`the model ${files.name}`, files.model, settings, external);
+  return ModelSession.load(`the model ${files.name}`, files.model, options, external);
 }

@@ -11,7 +11,7 @@ import {
   Operations,
 } from '@lowbit-kv/backend-onnx/graph';
 import type { LayerGeometry } from '@lowbit-kv/core';
-import { type SessionSettings, sessionOptions } from '../model/session.js';
+import { partOptions, type SessionSettings } from '../model/session.js';
 
 /** What the graph depends on. */
 export type AttentionShape = Pick<
@@ -45,7 +45,9 @@ export class AttentionSessions {
 
   /** Throws PEER_MISSING, BACKEND_UNAVAILABLE. */
   static async open(settings: SessionSettings = {}): Promise<AttentionSessions> {
-    return new AttentionSessions(await loadRuntime(), sessionOptions(settings));
+    // There are few of them, and they run the same shapes again and again.
+    const options = { ...partOptions(settings), enableCpuMemArena: true };
+    return new AttentionSessions(await loadRuntime(), options);
   }
 
   of(geometry: AttentionShape): Promise<AttentionSession> {
@@ -101,11 +103,9 @@ export class AttentionSession {
         queryHeads / kvHeads,
         keyHeadDim,
       ]),
-      positions: new Tensor('int32', block.positions, [queries, 1]),
       key: new Tensor('float32', block.key, [columns, kvHeads, 1, keyHeadDim]),
       value: new Tensor('float32', block.value, [columns, kvHeads, 1, valueHeadDim]),
-      from: new Tensor('int32', block.from, [columns]),
-      to: new Tensor('int32', block.to, [columns]),
+      bias: new Tensor('float32', biasOf(block), [queries, columns]),
     });
     return output?.data as Float32Array;
   }
@@ -113,6 +113,20 @@ export class AttentionSession {
   release(): Promise<void> {
     return this.#session.release();
   }
+}
+
+/** `[queries, columns]`. Made here: comparing positions in the graph takes half as long again as the whole attention. */
+function biasOf({ positions, from, to }: BlockAttention): Float32Array {
+  const columns = from.length;
+  const bias = new Float32Array(positions.length * columns);
+  for (const [row, position] of positions.entries()) {
+    const start = row * columns;
+    for (let column = 0; column < columns; column++) {
+      const isMet = (from[column] as number) <= position && position <= (to[column] as number);
+      if (!isMet) bias[start + column] = Number.NEGATIVE_INFINITY;
+    }
+  }
+  return bias;
 }
 
 function attentionGraph({
@@ -132,19 +146,20 @@ function attentionGraph({
     ['queries', kvHeads, group, keyHeadDim],
     'Rotated queries',
   );
-  const positions = graph.input('positions', 'int32', ['queries', 1], 'Positions of the queries');
   const key = graph.input('key', 'float32', ['columns', kvHeads, 1, keyHeadDim], 'Rotated keys');
   const value = graph.input('value', 'float32', ['columns', kvHeads, 1, valueHeadDim], 'Values');
-  const from = graph.input('from', 'int32', ['columns'], 'First query that meets a column');
-  const to = graph.input('to', 'int32', ['columns'], 'Last query that meets a column');
+  const bias = graph.input(
+    'bias',
+    'float32',
+    ['queries', 'columns'],
+    '0 where met, else -Infinity',
+  );
 
   const scaled = on.transpose(on.multiply(query, scale), [1, 2, 0, 3]);
   let logits = on.matrixProduct(scaled, on.transpose(key, [1, 2, 3, 0]));
   if (softCap !== null)
     logits = on.multiply(on.tangentHyperbolic(on.divide(logits, softCap)), softCap);
-  const met = on.and(on.atLeast(positions, from), on.atMost(positions, to));
-  const visible = on.select(met, logits, Number.NEGATIVE_INFINITY);
-  const weights = graph.node('Softmax', 'float32', [visible], { axis: -1 });
+  const weights = graph.node('Softmax', 'float32', [on.add(logits, bias)], { axis: -1 });
   const sums = on.matrixProduct(weights, on.transpose(value, [1, 2, 0, 3]));
   graph.output(
     'output',
