@@ -45,11 +45,12 @@ export const CALIBRATION_FILE: OutKind = {
   what: 'one that `lowbit-kv calibrate` wrote',
   extension: '.json',
   holds: (path) =>
-    holdsJson(path, (content) =>
-      (Array.isArray(content) ? content : [content]).every(
-        (entry) => typeof entry === 'object' && entry !== null && 'provenance' in entry,
-      ),
-    ),
+    holdsJson(path, (content) => {
+      const entries: unknown[] = Array.isArray(content) ? content : [content];
+      const isCalibration = (entry: unknown) =>
+        typeof entry === 'object' && entry !== null && 'provenance' in entry;
+      return entries.length > 0 && entries.every(isCalibration);
+    }),
 };
 
 async function readJson(path: string): Promise<unknown> {

@@ -13,7 +13,7 @@ import {
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
-import { refuseOverlap } from '../model/calibration-overlap.js';
+import { noteOtherModels, refuseOverlap } from '../model/calibration-checks.js';
 import { type EvalFolder, openEvalFolder } from '../model/eval-folder.js';
 import { type EvalModel, type EvalModelOptions, openEvalModel } from '../model/eval-model.js';
 import { canCalibrate, measureCalibration } from '../model/measure-calibrations.js';
@@ -112,7 +112,7 @@ export async function evaluateModel(
 async function calibrationsFor(
   terminal: Terminal,
   options: EvalCommandOptions,
-  { calibrated }: EvalModel,
+  { calibrated, model }: EvalModel,
   named: readonly NamedScheme[],
   text: TextTokens,
 ): Promise<Record<string, Calibration>> {
@@ -123,6 +123,7 @@ async function calibrationsFor(
       ? {}
       : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
   const calibrations = { ...calibrationsOf(named), ...given };
+  noteOtherModels(terminal, calibrations, model.fingerprint);
   if (options.allowCalibratedText !== true)
     refuseOverlap(calibrations, { textSha256: text.sha256, tokens: evaluated });
   const missing = schemes.filter(
@@ -155,7 +156,7 @@ async function resumable(
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Interrupted)
+    if (error instanceof Interrupted && folder.kept() > 0)
       terminal.note(
         `${folder.kept()} finished parts are kept in ${folder.path}: the same command goes on from there.`,
       );

@@ -6,7 +6,6 @@ import {
   type CacheStats,
   createLowbitKv,
   createPlan,
-  type Geometry,
   LowbitKvError,
   type Plan,
   planBytes,
@@ -16,11 +15,12 @@ import { createSampler } from '@lowbit-kv/model-onnx';
 import type { AttentionChoice } from '../attention-choice.js';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
+import { noteOtherModels } from '../model/calibration-checks.js';
 import { compareWithF16, differenceText } from '../model/compare-with-f16.js';
 import { findModel, type ModelOptions } from '../model/open-model.js';
 import { type PromptOptions, promptTokens } from '../model/prompt.js';
 import { type StreamedText, streamText } from '../model/stream-text.js';
-import { openWritingModel } from '../model/writing-model.js';
+import { openWritingModel, type WritingModel } from '../model/writing-model.js';
 import { megabytes } from '../numbers-as-text.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
@@ -55,7 +55,7 @@ export async function generateText(
   const settings = threads === undefined ? {} : { threads };
   const model = await openWritingModel(files, options.attention, settings);
   try {
-    const plan = await planFor(terminal, named, model.geometry, options);
+    const plan = await planFor(terminal, named, model, options);
     requireRoom(prompt.length, options.maxTokens, model.contextLimit);
     const run = await model.openRun(plan, {
       backend: kv.backends.get(backend),
@@ -69,8 +69,9 @@ export async function generateText(
       const text = await streamText(terminal, run, tokenizer, { prompt, sampler, maxTokens });
       terminal.note(summary(prompt.length, text));
       terminal.note(cacheLine(await run.stats(), plan, run.length));
-      if (options.againstF16 === true) {
-        const difference = await compareWithF16(model, prompt, text.tokens);
+      if (options.againstF16 === true && text.end !== 'interrupted') {
+        const signal = terminal.interruption();
+        const difference = await compareWithF16(model, prompt, text.tokens, signal);
         terminal.note(differenceText(difference, tokenizer));
       }
       return text.end === 'interrupted' ? 130 : 0;
@@ -115,15 +116,17 @@ async function oneScheme(name: string, terminal: Terminal): Promise<NamedScheme>
 }
 
 async function planFor(
-  { directory }: Terminal,
+  terminal: Terminal,
   { scheme, calibration: brought }: NamedScheme,
-  geometry: Geometry,
+  { geometry, fingerprint }: WritingModel,
   { calibration: file }: GenerateCommandOptions,
 ): Promise<Plan> {
   const given =
-    file === undefined ? {} : await readCalibrations(resolve(directory, file), [scheme]);
+    file === undefined ? {} : await readCalibrations(resolve(terminal.directory, file), [scheme]);
   const calibration = given[scheme.id] ?? brought;
-  return createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
+  if (calibration === undefined) return createPlan(scheme, geometry);
+  noteOtherModels(terminal, { [scheme.id]: calibration }, fingerprint);
+  return createPlan(scheme, geometry, { calibration });
 }
 
 /** Throws OPTION_INVALID where prompt and text do not fit the model's context. */

@@ -14,11 +14,12 @@ export interface FirstDifference {
   readonly scheme: { readonly token: number; readonly probability: number };
 }
 
-/** Null when f16 gives the same tokens. */
+/** Null when f16 gives the same tokens. Throws the reason of an interruption. */
 export async function compareWithF16(
   model: WritingModel,
   prompt: readonly number[],
   tokens: readonly number[],
+  signal: AbortSignal,
 ): Promise<FirstDifference | null> {
   if (tokens.length === 0) return null;
   const run = await model.openRun(createPlan(F16, model.geometry), {
@@ -29,6 +30,7 @@ export async function compareWithF16(
     const options = { prompt, sampler: largestLogit, maxTokens: tokens.length, eosIds: [] };
     let equal = 0;
     for await (const { token, logits } of generate(run, options)) {
+      signal.throwIfAborted();
       const chosen = tokens[equal] as number;
       if (token !== chosen) {
         const withProbability = (id: number) => ({

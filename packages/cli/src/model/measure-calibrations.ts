@@ -7,8 +7,8 @@ import { type AttentionSessions, type Decoder, modelSamples } from '@lowbit-kv/m
 import type { Terminal } from '../terminal.js';
 import type { TextTokens } from './read-text.js';
 
-/** Tokens of one run of the model, each from an empty past. */
-export const CALIBRATION_RUN_TOKENS = 1024;
+/** Tokens of one run of the model, each from an empty past; fewer where the context of the model is shorter. */
+const RUN_TOKENS = 1024;
 
 export interface CalibrationText {
   readonly text: TextTokens;
@@ -36,13 +36,14 @@ export async function measureCalibration(
   { text, first, tokens }: CalibrationText,
 ): Promise<Calibration> {
   const part = text.tokens.slice(first, first + tokens);
+  const runTokens = Math.min(RUN_TOKENS, decoder.contextLimit ?? RUN_TOKENS);
   const started = performance.now();
   const samples = modelSamples(decoder, attention, part, {
-    runTokens: CALIBRATION_RUN_TOKENS,
+    runTokens,
     stage: calibrationStage(scheme),
     signal: terminal.interruption(),
     onRun: (run, runs) => {
-      const done = Math.min(tokens, run * CALIBRATION_RUN_TOKENS);
+      const done = Math.min(tokens, run * runTokens);
       const rate = done / ((performance.now() - started) / 1000);
       const left = (tokens - done) / rate;
       terminal.status(
@@ -57,6 +58,6 @@ export async function measureCalibration(
     textSha256: text.sha256,
     firstToken: String(first),
     tokens: String(tokens),
-    runTokens: String(CALIBRATION_RUN_TOKENS),
+    runTokens: String(runTokens),
   });
 }

@@ -17,6 +17,7 @@ import type { AttentionChoice } from '../attention-choice.js';
 
 export interface WritingModel {
   readonly geometry: Geometry;
+  readonly fingerprint: string;
   readonly contextLimit: number | null;
   openRun(plan: Plan, options: TokenRunOptions): Promise<TokenRun>;
   /** How a text differs from one whose attention runs over the cache itself; null when it does not. */
@@ -31,9 +32,10 @@ export async function openWritingModel(
 ): Promise<WritingModel> {
   if (attention === 'cut') {
     const decoder = await openCutDecoder(files, settings);
-    const { geometry, contextLimit } = decoder;
+    const { geometry, fingerprint, contextLimit } = decoder;
     return {
       geometry,
+      fingerprint,
       contextLimit,
       openRun: (plan, options) => openTokenRun(decoder, plan, options),
       note: () => null,
@@ -41,9 +43,10 @@ export async function openWritingModel(
     };
   }
   const decoder = await openInjectedDecoder(files, settings);
-  const { geometry, contextLimit } = decoder;
+  const { geometry, fingerprint, contextLimit } = decoder;
   return {
     geometry,
+    fingerprint,
     contextLimit,
     openRun: (plan, options) => openInjectedRun(decoder, plan, options),
     note: injectionNote,

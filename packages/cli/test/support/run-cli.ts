@@ -15,7 +15,11 @@ export interface CliOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Closes the reading end of stdout before anything is written, as a `head` that has seen enough. */
   readonly closedStdout?: boolean;
+  /** Asked again and again with what stdout has: when it says yes, Ctrl-C is sent, once. */
+  readonly interruptWhen?: (stdout: string) => boolean;
 }
+
+const ASK_MS = 10;
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 const main = path('../../src/main.ts');
@@ -45,7 +49,15 @@ export function runCli(args: readonly string[], options: CliOptions = {}): Promi
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       output.stderr += text;
     });
+    const asking = setInterval(() => {
+      if (options.interruptWhen?.(output.stdout) !== true) return;
+      clearInterval(asking);
+      child.kill('SIGINT');
+    }, ASK_MS);
     child.on('error', reject);
-    child.on('close', (code, signal) => resolve({ code, signal, ...output }));
+    child.on('close', (code, signal) => {
+      clearInterval(asking);
+      resolve({ code, signal, ...output });
+    });
   });
 }

@@ -1,22 +1,35 @@
 /** Runs the command in this process, with streams that keep what is written. Quicker than a child process. */
 import { run, Terminal } from '../../src/index.js';
+import { Interrupted } from '../../src/terminal.js';
 
 export interface HereOptions {
   readonly directory?: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** Both streams say that they are terminals. */
   readonly isTTY?: boolean;
+  /** Whether the user presses Ctrl-C, asked at each write. */
+  readonly interruptAt?: (text: string, stream: 'stdout' | 'stderr') => boolean;
+}
+
+export interface HereResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What each write to stdout wrote. */
+  readonly pieces: readonly string[];
 }
 
 export async function runHere(
   args: readonly string[],
   options: HereOptions = {},
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const written = { stdout: '', stderr: '' };
+): Promise<HereResult> {
+  const written = { stdout: [] as string[], stderr: [] as string[] };
+  const controller = new AbortController();
   const stream = (name: 'stdout' | 'stderr') => ({
     isTTY: options.isTTY ?? false,
     write: (text: string) => {
-      written[name] += text;
+      written[name].push(text);
+      if (options.interruptAt?.(text, name)) controller.abort(new Interrupted());
     },
   });
   const terminal = new Terminal({
@@ -24,6 +37,9 @@ export async function runHere(
     stderr: stream('stderr'),
     environment: options.environment ?? {},
     directory: options.directory ?? '.',
+    interruption: () => controller.signal,
   });
-  return { code: await run(args, terminal), ...written };
+  const code = await run(args, terminal);
+  const [stdout, stderr] = [written.stdout.join(''), written.stderr.join('')];
+  return { code, stdout, stderr, pieces: written.stdout };
 }

@@ -1,7 +1,9 @@
 /**
- * Tells when a scheme was calibrated on the very tokens that it is evaluated on: its figures would flatter it.
+ * Tells when a scheme was calibrated on the very tokens that it is evaluated on, where its figures would flatter it, or on
+ * another model.
  */
 import { type Calibration, LowbitKvError } from '@lowbit-kv/core';
+import type { Terminal } from '../terminal.js';
 
 export interface EvaluatedTokens {
   readonly textSha256: string;
@@ -24,5 +26,18 @@ export function refuseOverlap(
       next: 'Calibrate again on held-out text, or say --allow-calibrated-text.',
       where: { field: 'calibration' },
     });
+  }
+}
+
+/** A model and its quantized form have different files, so this is no error. */
+export function noteOtherModels(
+  terminal: Terminal,
+  calibrations: Readonly<Record<string, Calibration>>,
+  modelFingerprint: string,
+): void {
+  for (const [id, { provenance }] of Object.entries(calibrations)) {
+    const { modelFingerprint: other, model = other } = provenance;
+    if (other === undefined || other === modelFingerprint) continue;
+    terminal.note(`${id} was calibrated on another model file: ${model} (${other.slice(0, 12)})`);
   }
 }
