@@ -41,7 +41,7 @@ describe('the file', () => {
     expect(calibration.layers).toHaveLength(2);
     const decoder = await openCutDecoder(await openModelFiles(path('model')), { threads: 1 });
     await decoder.dispose();
-    const text = await readFile(path('text.txt'));
+    const text = (await readFile(path('text.txt'), 'utf8')).replaceAll('\r\n', '\n');
     expect(calibration.provenance).toMatchObject({
       model: 'model',
       modelFingerprint: decoder.fingerprint,

@@ -33,6 +33,7 @@ test('everything is found and works here', timeout, async () => {
     '@lowbit-kv/backend-webgpu',
     '@lowbit-kv/core',
     '@lowbit-kv/harness',
+    '@lowbit-kv/model-onnx',
     ...[...BUILTIN_PACKAGES].sort(),
   ]);
   expect(report.schemes).toEqual(

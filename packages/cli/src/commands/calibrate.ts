@@ -77,9 +77,7 @@ function calibratable(
 }
 
 function refuseSame(text: TextTokens, evaluated: TextTokens): void {
-  const same =
-    text.sha256 === evaluated.sha256 || text.tokens.join(' ') === evaluated.tokens.join(' ');
-  if (!same) return;
+  if (text.sha256 !== evaluated.sha256) return;
   throw new LowbitKvError('OPTION_INVALID', {
     message: 'schemes would be evaluated on the text that they are calibrated on',
     value: text.name,

@@ -10,7 +10,7 @@ import type { Tokenizer } from '@lowbit-kv/model-onnx';
 export interface TextTokens {
   /** Name of the file. */
   readonly name: string;
-  /** Hex, of the file. */
+  /** Hex, of the text as it is read: copies with other line ends have the same. */
   readonly sha256: string;
   /** Without special tokens. */
   readonly tokens: readonly number[];
@@ -33,7 +33,7 @@ export async function readTextTokens(
   const text = decoded(bytes, path).replace(/\r\n?/g, '\n');
   const tokens = tokenizer.encode(text, { special: false });
   if (tokens.length === 0) throw textError('the text has no tokens', path, `${bytes.length} bytes`);
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const sha256 = createHash('sha256').update(text).digest('hex');
   return { name: basename(path), sha256, tokens };
 }
 

@@ -32,9 +32,11 @@ export async function openCutDecoder(
   const dispose = async () => {
     await Promise.all(segments.map(({ session }) => session.release()));
   };
+  const contextLimit = contextLimitOf(files.config, tables, probed.contextLimit);
   const pass = new ForwardPass({
     segments,
     vocabularySize,
+    contextLimit,
     config: files.config,
     layers: layers.map(({ geometry }, i) => ({
       ...geometry,
@@ -52,7 +54,7 @@ export async function openCutDecoder(
     geometry: geometryOf(layers),
     layers,
     vocabularySize,
-    contextLimit: contextLimitOf(files.config, tables, probed.contextLimit),
+    contextLimit,
     fingerprint,
     forward: (tokens, options) => pass.run(tokens, options),
     dispose,

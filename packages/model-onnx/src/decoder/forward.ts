@@ -30,6 +30,7 @@ export interface ForwardModel {
   readonly segments: readonly Segment[];
   readonly layers: readonly ForwardLayer[];
   readonly vocabularySize: number;
+  readonly contextLimit: number | null;
   readonly config: ModelConfig;
 }
 
@@ -64,7 +65,7 @@ export class ForwardPass {
   /** Throws OPTION_INVALID for tokens or positions the model does not have, MODEL_UNSUPPORTED for other shapes. */
   async run(tokens: readonly number[], options: ForwardOptions): Promise<void> {
     const { position, onLogits } = options;
-    checkTokens(tokens, position, this.#model.vocabularySize);
+    checkTokens(tokens, position, this.#model);
     const step: InputStep = { tokens, position };
     const values: Values = new Map();
     const head = this.#model.segments.length - 1;

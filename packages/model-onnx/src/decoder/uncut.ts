@@ -23,12 +23,13 @@ export async function openUncut(
 ): Promise<UncutDecoder> {
   const session = await loadWholeModel(files, settings);
   const zeros = new PastZeros(files.config);
+  const contextLimit = files.config.max_position_embeddings ?? null;
   const name = logitsOf(session.outputs);
   const logits = session.outputs.find((output) => output.name === name);
   const vocabularySize = vocabularyOf(logits?.shape ?? null, files.config);
   return {
     async logits(tokens, onLogits) {
-      checkTokens(tokens, 0, vocabularySize);
+      checkTokens(tokens, 0, { vocabularySize, contextLimit });
       const feeds = session.inputs.map((input) => {
         const feed = isPast(input) ? zeros.feed(input, 0) : feedOf(input, { tokens, position: 0 });
         return [input.name, feed] as const;

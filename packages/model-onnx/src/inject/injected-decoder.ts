@@ -128,7 +128,7 @@ class OpenDecoder implements InjectedDecoder {
     past: TokenRows,
     { onLogits, rows = 'all' }: InjectedForward = {},
   ): Promise<TokenRows> {
-    checkTokens(tokens, past.tokens, this.vocabularySize);
+    checkTokens(tokens, past.tokens, this);
     this.#requireRoom(past.tokens + tokens.length);
     const { feeding, givesAllLogits } = this.#chosen;
     const wantsAll = onLogits !== undefined && rows === 'all';
