@@ -8,6 +8,7 @@ import {
   type EvalProgress,
   type EvalReport,
   evaluate,
+  F16,
   formatEvalReport,
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
@@ -49,7 +50,12 @@ export async function evaluateModel(
   options: EvalCommandOptions,
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
-  const resolved = await resolveSchemes(options.scheme, terminal, options.all);
+  // f16 is a row of every evaluation.
+  const names = options.scheme?.filter((name) => name !== F16.id);
+  const resolved =
+    names?.length === 0 && options.all !== true
+      ? []
+      : await resolveSchemes(names, terminal, options.all);
   const named = resolved.map((entry) =>
     promptTokens === undefined
       ? entry
@@ -75,7 +81,7 @@ export async function evaluateModel(
       ...(promptTokens !== undefined && { promptTokens: String(promptTokens) }),
       ...opened.settings,
     };
-    const folder = openEvalFolder(terminal, options.fresh ?? false);
+    const folder = await openEvalFolder(terminal, options.fresh ?? false);
     const report = await resumable(terminal, folder, () =>
       evaluate({
         model: opened.model,
@@ -99,7 +105,9 @@ export async function evaluateModel(
     );
     print(terminal, report, options);
     await folder.finish();
-    const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
+    const measured =
+      schemes.length === 0 ||
+      report.schemes.some(({ id, status }) => id !== F16.id && status === 'measured');
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
     if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
     return report.valid && measured ? 0 : 1;
@@ -133,7 +141,7 @@ async function calibrationsFor(
   const tokens = Math.min(options.calibrationTokens, text.tokens.length - evaluated);
   if (tokens < options.calibrationTokens) {
     terminal.note(
-      `${text.name} has ${Math.max(0, tokens)} tokens after the windows, too few to calibrate on: ${missing.map(({ id }) => id).join(', ')}`,
+      `${text.name} has ${Math.max(0, tokens)} tokens after the windows, too few of the ${options.calibrationTokens} to calibrate on: ${missing.map(({ id }) => id).join(', ')}; ask for fewer with --calibration-tokens, or give --calibration`,
     );
     return calibrations;
   }
