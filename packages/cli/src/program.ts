@@ -13,6 +13,7 @@ import {
   SCHEME_HELP,
 } from './options.js';
 import type { Terminal } from './terminal.js';
+import { addToolCommands } from './tool-commands.js';
 
 /** What a command returns: its exit code, or nothing for 0. */
 export type CommandResult = number | undefined;
@@ -22,7 +23,9 @@ export type AddCommand = <Options>(
   name: string,
   description: string,
   examples: readonly string[],
-  load: () => Promise<(terminal: Terminal, options: Options) => Promise<CommandResult>>,
+  load: () => Promise<
+    (terminal: Terminal, options: Options, ...args: string[]) => Promise<CommandResult>
+  >,
 ) => Command;
 
 export function createProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
@@ -44,15 +47,17 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     name: string,
     description: string,
     examples: readonly string[],
-    load: () => Promise<(terminal: Terminal, options: Options) => Promise<CommandResult>>,
+    load: () => Promise<
+      (terminal: Terminal, options: Options, ...args: string[]) => Promise<CommandResult>
+    >,
   ) => {
     const command = program.command(name).description(description);
     command.helpOption('-h, --help', 'show this help');
     command.showHelpAfterError(`Run \`lowbit-kv ${name} --help\` for the options.`);
     addExamples(command, examples);
-    return command.action(async (options: Options) => {
+    return command.action(async () => {
       const execute = await load();
-      setExitCode((await execute(terminal, options)) ?? 0);
+      setExitCode((await execute(terminal, command.opts() as Options, ...command.args)) ?? 0);
     });
   };
 
@@ -142,6 +147,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .option('--json', 'print the report as JSON');
 
   addModelCommands(addCommand);
+  addToolCommands(addCommand);
 
   addCommand(
     'schemes',

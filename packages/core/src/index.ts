@@ -7,6 +7,13 @@ export type { CacheCapacity } from './cache/capacity.js';
 export { type CreateCacheOptions, createCache } from './cache/create-cache.js';
 export type { ExportedBlock, MaterializedLayer } from './cache/export.js';
 export { Sequence } from './cache/sequence.js';
+export {
+  parseSnapshotHeader,
+  SNAPSHOT_VERSION,
+  type SnapshotHeader,
+  type SnapshotSection,
+  snapshotSections,
+} from './cache/snapshot.js';
 export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache/stats.js';
 export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';
@@ -75,6 +82,7 @@ export {
   type TopPlane,
 } from './plan/layout.js';
 export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
+export { firstGroup, type PageField, pageFields, type StoredGroup } from './plan/page-fields.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,

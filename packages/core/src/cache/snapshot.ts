@@ -10,7 +10,13 @@ import { checksum } from '../fingerprint.js';
 import type { PackedTensorPlan } from '../law/encode.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import type { LayerUnit } from '../plan/model-layers.js';
-import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
+import {
+  type LayerPlan,
+  type PageClass,
+  type Plan,
+  type TensorPlan,
+  WINDOW_PAGE_TOKENS,
+} from '../plan/plan.js';
 import { validatePage } from '../plan/validate-page.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import { pageBytes, readPages } from './read-pages.js';
@@ -46,7 +52,9 @@ const headerSchema = z.strictObject({
     }),
   ),
 });
-type Header = z.infer<typeof headerSchema>;
+/** What a snapshot says of its sequences and pages (docs/block-format.md 13). */
+export type SnapshotHeader = z.infer<typeof headerSchema>;
+type Header = SnapshotHeader;
 
 const KINDS: readonly PageKind[] = ['packed', 'window', 'statistics'];
 
@@ -240,24 +248,22 @@ function open(bytes: Uint8Array): { header: Header; payload: Uint8Array } {
   if (digest.some((byte, i) => byte !== bytes[end + i])) {
     invalid('the checksum does not match', 'a damaged container', 'the bytes as they were written');
   }
+  const header = parseSnapshotHeader(bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headerLength));
+  return { header, payload: bytes.subarray(PREFIX_BYTES + headerLength, end) };
+}
+
+/** The header from its bytes. Throws SNAPSHOT_INVALID. */
+export function parseSnapshotHeader(bytes: Uint8Array): SnapshotHeader {
   let json: unknown;
   try {
-    json = JSON.parse(
-      new TextDecoder('utf-8', { fatal: true }).decode(
-        bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headerLength),
-      ),
-    );
+    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
     invalid('the header is not JSON', String(cause), 'JSON text');
   }
   const parsed = headerSchema.safeParse(json);
-  if (!parsed.success)
-    return invalid(
-      'the header is malformed',
-      parsed.error.issues[0]?.path.join('.'),
-      parsed.error.issues[0]?.message ?? '',
-    );
-  return { header: parsed.data, payload: bytes.subarray(PREFIX_BYTES + headerLength, end) };
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  return invalid('the header is malformed', issue?.path.join('.'), issue?.message ?? '');
 }
 
 function checkHeader(header: Header, plan: Plan): void {
@@ -396,15 +402,38 @@ function adopt(
   return restored;
 }
 
-function payloadBytes(header: Header, plan: Plan): number {
-  let bytes = 0;
-  for (const layer of plan.layers) {
-    for (const tensor of [layer.key, layer.value]) {
-      const counts = header.pages[tensor.class] as Header['pages'][number];
-      for (const kind of KINDS) bytes += pageCount(counts, kind) * pageBytes(tensor, kind);
+/** Pages of one kind of one tensor, one after another in the payload. */
+export interface SnapshotSection {
+  readonly unit: LayerPlan;
+  readonly tensor: 'key' | 'value';
+  readonly kind: PageKind;
+  /** Bytes from the start of the payload. */
+  readonly offset: number;
+  readonly pages: number;
+  readonly pageBytes: number;
+}
+
+/** Where the payload of a snapshot of this plan has what, in order; sections without pages are left out. */
+export function snapshotSections(header: SnapshotHeader, plan: Plan): SnapshotSection[] {
+  const sections: SnapshotSection[] = [];
+  let offset = 0;
+  for (const unit of plan.layers) {
+    for (const tensor of ['key', 'value'] as const) {
+      const counts = header.pages[unit[tensor].class] as Header['pages'][number];
+      for (const kind of KINDS) {
+        const size = pageBytes(unit[tensor], kind);
+        const pages = pageCount(counts, kind);
+        if (pages > 0) sections.push({ unit, tensor, kind, offset, pages, pageBytes: size });
+        offset += pages * size;
+      }
     }
   }
-  return bytes;
+  return sections;
+}
+
+function payloadBytes(header: Header, plan: Plan): number {
+  const last = snapshotSections(header, plan).at(-1);
+  return last === undefined ? 0 : last.offset + last.pages * last.pageBytes;
 }
 
 function pageCount(counts: Header['pages'][number], kind: PageKind): number {
