@@ -2,6 +2,7 @@
  * The command line: commands, options and help. Each command's code is loaded when it runs.
  */
 import { Command, Option } from 'commander';
+import { failIfOption, gateOption } from './gate-option.js';
 import { readOwnManifest } from './manifest.js';
 import { addModelCommands } from './model-commands.js';
 import {
@@ -22,8 +23,15 @@ export type AddCommand = <Options>(
   name: string,
   description: string,
   examples: readonly string[],
-  load: () => Promise<(terminal: Terminal, options: Options) => Promise<CommandResult>>,
+  load: () => Promise<Execute<Options>>,
 ) => Command;
+
+/** `args` are the arguments besides options. */
+type Execute<Options> = (
+  terminal: Terminal,
+  options: Options,
+  args: readonly string[],
+) => Promise<CommandResult>;
 
 export function createProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const { version } = readOwnManifest();
@@ -44,15 +52,15 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     name: string,
     description: string,
     examples: readonly string[],
-    load: () => Promise<(terminal: Terminal, options: Options) => Promise<CommandResult>>,
+    load: () => Promise<Execute<Options>>,
   ) => {
     const command = program.command(name).description(description);
     command.helpOption('-h, --help', 'show this help');
     command.showHelpAfterError(`Run \`lowbit-kv ${name} --help\` for the options.`);
     addExamples(command, examples);
-    return command.action(async (options: Options) => {
+    return command.action(async () => {
       const execute = await load();
-      setExitCode((await execute(terminal, options)) ?? 0);
+      setExitCode((await execute(terminal, command.opts() as Options, command.args)) ?? 0);
     });
   };
 
@@ -75,6 +83,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       'lowbit-kv compare --all --scheme ./my-scheme.js',
       'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
       'lowbit-kv compare --backend onnx --json > report.json',
+      'lowbit-kv compare --scheme kivi-4bit-g32 --gate --fail-if "bits>5.5"',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
@@ -98,6 +107,8 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
         positiveInteger,
       ),
     )
+    .addOption(gateOption())
+    .addOption(failIfOption())
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 
@@ -142,6 +153,21 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .option('--json', 'print the report as JSON');
 
   addModelCommands(addCommand);
+
+  addCommand(
+    'diff',
+    'Compare two reports of compare --json, or of eval --json, figure by figure.',
+    [
+      'lowbit-kv diff before.json after.json',
+      'lowbit-kv diff before.json after.json --fail-if "output.worstHead>5%" --fail-if "bits>0"',
+    ],
+    async () => (await import('./commands/diff.js')).diff,
+  )
+    .argument('<before>', 'report to compare with')
+    .argument('<after>', 'report of the same data')
+    .addOption(failIfOption())
+    .option('--allow-different-data', 'compare although model, text, windows or settings differ')
+    .option('--json', 'print the comparison as JSON');
 
   addCommand(
     'schemes',
