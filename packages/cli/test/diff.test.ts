@@ -79,7 +79,7 @@ test.each([
   [['broken.json', 'before.json'], /report cannot be read: .*JSON.*broken\.json/],
   [['before.json', 'tune.json'], /report of another command.*tune\.json/],
   [['before.json', 'later.json'], /has reportVersion 9.*later\.json/],
-  [['before.json', 'before.json', '--fail-if', 'bit>1'], /no metric bit;/],
+  [['before.json', 'before.json', '--fail-if', 'bit>1'], /no metric bit .*\n.*Did you mean bits/],
 ])('%j fails', async (args, message) => {
   const { code, stdout, stderr } = await diff(...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -1,4 +1,5 @@
 /** Gates: conditions as text, the figures they read, and rows that nothing can be said of. */
+import { readFileSync } from 'node:fs';
 import { createPlan, referenceBackend } from '@lowbit-kv/core';
 import { describe, expect, it } from 'vitest';
 import {
@@ -255,4 +256,15 @@ describe('over an evaluation', () => {
       ),
     ]);
   });
+});
+
+it('docs/gates.md lists every metric with its unit and field', () => {
+  const text = readFileSync(new URL('../docs/gates.md', import.meta.url), 'utf8');
+  for (const kind of ['compare', 'eval'] as const) {
+    const section = text.split(`### \`${kind}\``)[1]?.split('\n#')[0] ?? '';
+    const listed = [...section.matchAll(/^\| `([\w.]+)` \| ([\w ]+) \| `([^`]+)` \|/gm)];
+    expect(listed.map(([, name, unit, field]) => ({ name, unit, field }))).toEqual(
+      gateMetrics(kind).map(({ name, unit, field }) => ({ name, unit, field })),
+    );
+  }
 });
