@@ -114,18 +114,19 @@ function figureDiff(
   const change = before === null || after === null ? null : after - before;
   const errors = [from?.standardError ?? null, to?.standardError ?? null];
   const known = errors.every((error) => error !== null);
-  const rounding = Math.max(ABSOLUTE_NOISE, RELATIVE_NOISE * Math.abs(before ?? 0));
-  const noise = known ? STANDARD_ERRORS * Math.hypot(...(errors as number[])) : rounding;
+  const rounding = RELATIVE_NOISE * Math.abs(before ?? 0);
+  // f16 has no error against itself: that much is always allowed.
+  const noise = Math.max(
+    known ? STANDARD_ERRORS * Math.hypot(...(errors as number[])) : rounding,
+    ABSOLUTE_NOISE,
+  );
   return {
     ...{ metric: name, before, after, change },
     relative: change === 0 ? 0 : quotient(change, Math.abs(before ?? 0)),
-    // f16 has no error against itself: rounding is always allowed.
-    noise: Math.max(noise, ABSOLUTE_NOISE),
+    noise,
     noiseOf: known ? 'standard errors' : 'rounding',
     outcome:
-      from === undefined || to === undefined
-        ? 'unknown'
-        : outcomeOf(before, after, Math.max(noise, ABSOLUTE_NOISE), better),
+      from === undefined || to === undefined ? 'unknown' : outcomeOf(before, after, noise, better),
     place: to?.place ?? null,
   };
 }

@@ -3,7 +3,7 @@ import { LowbitKvError } from '@lowbit-kv/core';
 import { nearest } from '../edit-distance.js';
 import { gateMetrics, type ReportKind } from './report-figures.js';
 
-export const OPERATORS = ['>=', '<=', '>', '<'] as const;
+const OPERATORS = ['>=', '<=', '>', '<'] as const;
 type Operator = (typeof OPERATORS)[number];
 
 export interface GateCondition {
