@@ -47,8 +47,7 @@ export const CALIBRATION_FILE: OutKind = {
   holds: (path) =>
     holdsJson(path, (content) => {
       const entries: unknown[] = Array.isArray(content) ? content : [content];
-      const isCalibration = (entry: unknown) =>
-        typeof entry === 'object' && entry !== null && 'provenance' in entry;
+      const isCalibration = (entry: unknown) => parseCalibration(entry) !== null;
       return entries.length > 0 && entries.every(isCalibration);
     }),
 };

@@ -8,6 +8,7 @@ import {
   attentionOption,
   backendOption,
   count,
+  decimal,
   listOfCounts,
   listOfIntegers,
   numberOption,
@@ -87,8 +88,8 @@ export function addModelCommands(addCommand: AddCommand): void {
     .option('--system <text>', 'what the system says')
     .option('--raw', 'no chat template: continue the prompt')
     .addOption(numberOption('--max-tokens <n>', 'most tokens to write', positiveInteger, 256))
-    .addOption(numberOption('--temperature <t>', '0: the most likely token', Number))
-    .addOption(numberOption('--top-p <p>', 'of the most likely tokens that make up p', Number))
+    .addOption(numberOption('--temperature <t>', '0: the most likely token (default: 0)', decimal))
+    .addOption(numberOption('--top-p <p>', 'of the most likely tokens that make up p', decimal))
     .addOption(numberOption('--top-k <k>', 'of the k most likely tokens', count))
     .addOption(numberOption('--seed <n>', 'equal seeds write equal texts (default: 0)', count))
     .addOption(attentionOption())
@@ -111,7 +112,11 @@ export function addModelCommands(addCommand: AddCommand): void {
     .option('--layers <n...>', 'which layers, from 0 (default: all)', listOfCounts)
     .addOption(numberOption('--tokens <n>', 'first so many tokens', positiveInteger, 1024))
     .addOption(
-      numberOption('--queries <n>', 'last positions to keep queries of', positiveInteger, 128),
+      numberOption(
+        '--queries <n>',
+        'last positions to keep queries of (default: 128)',
+        positiveInteger,
+      ),
     )
     .option('--no-pre-rope', 'leave out the keys before the rotary embedding')
     .requiredOption('-o, --out <file>', '.safetensors file to write to');

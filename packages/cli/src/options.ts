@@ -71,6 +71,12 @@ export function count(text: string): number {
   throw new InvalidArgumentError('It must be an integer of at least 0.');
 }
 
+export function decimal(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError('It must be a number.');
+}
+
 export function positiveNumber(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;

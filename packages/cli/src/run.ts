@@ -4,12 +4,10 @@
 import { CommanderError } from 'commander';
 import { createProgram } from './program.js';
 import { reportError } from './report-error.js';
-import { Interrupted, type Terminal } from './terminal.js';
+import { INTERRUPTED, Interrupted, type Terminal } from './terminal.js';
 
 const FAILURE = 1;
 const USAGE = 2;
-/** As shells give it for SIGINT. */
-const INTERRUPTED = 130;
 
 /** Exit code: 0 ok, 1 failure, 2 the command line is wrong, 3 a gate failed, 130 interrupted. Reports errors itself, never throws. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -25,6 +25,9 @@ export interface TerminalOptions {
   readonly interruption?: () => AbortSignal;
 }
 
+/** Exit code, as shells give it for SIGINT. */
+export const INTERRUPTED = 130;
+
 /** Why a command stopped: the user wanted it. */
 export class Interrupted extends Error {
   constructor() {
@@ -110,7 +113,9 @@ export function processTerminal(): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit(0);
-      throw error;
+      // A full disk, say: nothing more can be told on this stream.
+      if (stream === process.stdout) process.stderr.write(`error: stdout: ${error.message}\n`);
+      process.exit(1);
     });
   }
   return new Terminal({
@@ -129,13 +134,23 @@ function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The first Ctrl-C aborts, the second ends the process as if nobody listened. Nobody does before the signal is asked for. */
+/** Programs that start this one may hand on a signal that came to both. */
+const SAME_INTERRUPTION_MILLISECONDS = 500;
+
+/** The first Ctrl-C aborts, the next one ends the process. Nobody listens before the signal is asked for. */
 function onceInterrupted(): () => AbortSignal {
   const controller = new AbortController();
   let listens = false;
   return () => {
     if (!listens) {
-      process.once('SIGINT', () => controller.abort(new Interrupted()));
+      let first = Number.POSITIVE_INFINITY;
+      process.on('SIGINT', () => {
+        const now = performance.now();
+        if (controller.signal.aborted && now - first > SAME_INTERRUPTION_MILLISECONDS)
+          process.exit(INTERRUPTED);
+        first = Math.min(first, now);
+        controller.abort(new Interrupted());
+      });
       listens = true;
     }
     return controller.signal;

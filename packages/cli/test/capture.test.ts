@@ -119,6 +119,7 @@ describe('refused, and nothing is written', () => {
     [['--layers', '1', '1'], /OPTION_INVALID: no such layers/],
     [['--tokens', '100000'], /OPTION_INVALID: text\.txt is too short.*at least 100000/],
     [['--tokens', '3000'], /OPTION_INVALID.*2048/],
+    [['--tokens', '200', '--queries', '201'], /OPTION_INVALID.*got 201; valid: 1 to 200/],
     [['--text', 'nowhere.txt'], /OPTION_INVALID: the text cannot be read/],
   ])('%j', async (args, message) => {
     const { code, stderr } = await captured('refused.safetensors', ...args);

@@ -88,3 +88,20 @@ describe('the model', () => {
     );
   });
 });
+
+test('a cache that cannot be written to is told before anything is measured', async () => {
+  const args = ['--scheme', TWO, ...windows(1, 200)];
+  const environment = { XDG_CACHE_HOME: '/dev/null' };
+  const { code, stdout, stderr } = await evaluated(args, { environment });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/OPTION_INVALID: finished parts cannot be kept in \/dev\/null/);
+  expect(stderr).toContain('Set XDG_CACHE_HOME');
+});
+
+test('f16 may be named, alone or beside schemes', async () => {
+  const alone = await reported('--scheme', 'f16', ...windows(1, 200));
+  expect(alone.schemes.map(({ id }) => id)).toEqual(['f16']);
+  const both = await reported('--scheme', 'f16', TWO, ...windows(1, 200));
+  expect(both.schemes.map(({ id }) => id)).toEqual(['f16', TWO]);
+  expect(perplexity(alone, 'f16')).toBe(perplexity(both, 'f16'));
+});

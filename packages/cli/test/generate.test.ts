@@ -100,8 +100,9 @@ describe('a drawn text', () => {
   });
 
   test.each([
-    [['--temperature', 'warm'], /temperature/],
-    [['--top-p', '1.5'], /topP/],
+    [['--temperature', '1', '--top-p', '1.5'], /topP/],
+    [['--top-p', '0.9'], /nothing is drawn at temperature 0.*field "topP"/],
+    [['--seed', '3', '--temperature', '0'], /nothing is drawn at temperature 0/],
     [['--seed', '4294967296'], /seed/],
     [['--temperature', '1', '--against-f16'], /a drawn text has no f16 text/],
   ])('%j is refused before the model is looked for', async (args, message) => {

@@ -101,7 +101,14 @@ test('defaults, and options that are given several times', async () => {
   });
   const captured = ['capture', '--model', 'm', '--text', 't', '-o', 'f', '--layers', '0', '10'];
   expect(await parsed([...captured, '--no-pre-rope'])).toEqual({
-    ...{ model: 'm', text: 't', out: 'f', layers: [0, 10], tokens: 1024, queries: 128 },
+    ...{ model: 'm', text: 't', out: 'f', layers: [0, 10], tokens: 1024 },
     preRope: false,
   });
+});
+
+test.each(['warm', '', ' '])('a temperature of %j is a usage error', async (text) => {
+  const args = ['generate', '--model', 'm', '--scheme', 's', '--prompt', 'p'];
+  const { code, stderr } = await runHere([...args, '--temperature', text]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/--temperature <t>' argument.*must be a number/);
 });

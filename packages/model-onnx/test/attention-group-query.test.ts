@@ -92,7 +92,7 @@ it('has the short tables where an If chooses by the length, and no longer contex
   const tokens = Array<number>(LONG_CONTEXT + 1).fill(3);
   const attend = new FloatCache(cut).attend;
   await expect(cut.forward(tokens, { position: 0, attend })).rejects.toThrow(
-    /longer than the rotary embedding of the model; got 41; valid: up to 40 tokens/,
+    /more tokens than the context of the model has; got 41; valid: at most 40/,
   );
   await cut.dispose();
 });

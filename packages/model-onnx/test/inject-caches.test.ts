@@ -166,7 +166,7 @@ it('a fixed cache ends where it ends', async () => {
   expect(decoder.contextLimit).toBe(CAPACITY);
   const run = await startRun(decoder, F16, 2 * CAPACITY);
   await run.extend(Array(CAPACITY - 1).fill(3));
-  await expect(run.extend([1, 2])).rejects.toThrow(/longer than the fixed cache of the model.*40/);
+  await expect(run.extend([1, 2])).rejects.toThrow(/than the context of the model has.*40/);
   expect(run.length).toBe(CAPACITY - 1);
   await run.extend([1]);
   await run.dispose();

@@ -147,6 +147,7 @@ describe('refusals', () => {
     'key-scale:-1',
     'key-scale:x',
     'nothing:3',
+    'toString:5',
     'key-mean:3:4',
     'key-mean:Infinity',
   ])('%s', (text) => {

@@ -3,8 +3,8 @@
  */
 import { resolve } from 'node:path';
 import { type Calibration, LowbitKvError } from '@lowbit-kv/core';
-import { AttentionSessions, openCutDecoder } from '@lowbit-kv/model-onnx';
 import { CALIBRATION_FILE } from '../calibration-file.js';
+import { openCutModel } from '../model/cut-model.js';
 import { canCalibrate, measureCalibration } from '../model/measure-calibrations.js';
 import { findModel, type ModelOptions } from '../model/open-model.js';
 import { readTextTokens, requireTokens, type TextTokens } from '../model/read-text.js';
@@ -40,8 +40,7 @@ export async function calibrate(
     for (const path of options.evaluationText ?? [])
       refuseSame(text, await readTextTokens(terminal.directory, path, tokenizer));
   }
-  const decoder = await openCutDecoder(files, session);
-  const attention = await AttentionSessions.open(session);
+  const { decoder, attention, dispose } = await openCutModel(files, session);
   const calibrations: Calibration[] = [];
   try {
     for (const { scheme } of chosen) {
@@ -50,7 +49,7 @@ export async function calibrate(
       calibrations.push(await measureCalibration(terminal, model, scheme, where));
     }
   } finally {
-    await Promise.all([decoder.dispose(), attention.release()]);
+    await dispose();
   }
   await writeJson(out, calibrations.length === 1 ? calibrations[0] : calibrations);
   const ids = chosen.map(({ scheme }) => scheme.id).join(', ');

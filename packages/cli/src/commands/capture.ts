@@ -3,7 +3,8 @@
  */
 import { resolve } from 'node:path';
 import { openCapture } from '@lowbit-kv/harness';
-import { AttentionSessions, captureModel, openCutDecoder } from '@lowbit-kv/model-onnx';
+import { captureModel } from '@lowbit-kv/model-onnx';
+import { openCutModel } from '../model/cut-model.js';
 import { findModel, type ModelOptions } from '../model/open-model.js';
 import { readTextTokens, requireTokens, TEXT_RULE } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
@@ -15,7 +16,8 @@ export interface CaptureCommandOptions extends ModelOptions {
   /** All of the model when left out. */
   readonly layers?: readonly number[];
   readonly tokens: number;
-  readonly queries: number;
+  /** 128, or all tokens where there are fewer, when left out. */
+  readonly queries?: number;
   readonly preRope: boolean;
   readonly out: string;
   readonly threads?: number;
@@ -44,13 +46,12 @@ export async function capture(
   const { name, files, tokenizer } = await findModel(terminal, options);
   const text = await readTextTokens(terminal.directory, options.text, tokenizer);
   const tokens = requireTokens(text, 0, options.tokens);
-  const decoder = await openCutDecoder(files, session);
-  const attention = await AttentionSessions.open(session);
+  const { decoder, attention, dispose } = await openCutModel(files, session);
   const started = performance.now();
   try {
     await captureModel(decoder, attention, tokens, out, {
       layers: options.layers ?? [...decoder.layers.keys()],
-      queries: Math.min(options.queries, options.tokens),
+      queries: options.queries ?? Math.min(128, options.tokens),
       preRope: options.preRope,
       provenance: {
         model: name,
@@ -68,7 +69,7 @@ export async function capture(
       },
     });
   } finally {
-    await Promise.all([decoder.dispose(), attention.release()]);
+    await dispose();
   }
   terminal.note(`${out}: use it with lowbit-kv compare --capture ${JSON.stringify(options.out)}`);
   return;

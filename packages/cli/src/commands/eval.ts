@@ -8,6 +8,7 @@ import {
   type EvalProgress,
   type EvalReport,
   evaluate,
+  F16,
   formatEvalReport,
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
@@ -54,7 +55,12 @@ export async function evaluateModel(
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
   const gate = await openGate(options, 'eval');
-  const resolved = await resolveSchemes(options.scheme, terminal, options.all);
+  // f16 is a row of every evaluation.
+  const names = options.scheme?.filter((name) => name !== F16.id);
+  const resolved =
+    names?.length === 0 && options.all !== true
+      ? []
+      : await resolveSchemes(names, terminal, options.all);
   const named = resolved.map((entry) =>
     promptTokens === undefined
       ? entry
@@ -80,7 +86,7 @@ export async function evaluateModel(
       ...(promptTokens !== undefined && { promptTokens: String(promptTokens) }),
       ...opened.settings,
     };
-    const folder = openEvalFolder(terminal, options.fresh ?? false);
+    const folder = await openEvalFolder(terminal, options.fresh ?? false);
     const report = await resumable(terminal, folder, () =>
       evaluate({
         model: opened.model,
@@ -104,7 +110,9 @@ export async function evaluateModel(
     );
     print(terminal, report, options);
     await folder.finish();
-    const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
+    const measured =
+      schemes.length === 0 ||
+      report.schemes.some(({ id, status }) => id !== F16.id && status === 'measured');
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
     if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
     if (gate !== null && !reportGate(terminal, gate(report))) return GATE_FAILED;
@@ -139,7 +147,7 @@ async function calibrationsFor(
   const tokens = Math.min(options.calibrationTokens, text.tokens.length - evaluated);
   if (tokens < options.calibrationTokens) {
     terminal.note(
-      `${text.name} has ${Math.max(0, tokens)} tokens after the windows, too few to calibrate on: ${missing.map(({ id }) => id).join(', ')}`,
+      `${text.name} has ${Math.max(0, tokens)} tokens after the windows, too few of the ${options.calibrationTokens} to calibrate on: ${missing.map(({ id }) => id).join(', ')}; ask for fewer with --calibration-tokens, or give --calibration`,
     );
     return calibrations;
   }

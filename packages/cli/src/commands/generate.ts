@@ -24,7 +24,7 @@ import { openWritingModel, type WritingModel } from '../model/writing-model.js';
 import { megabytes } from '../numbers-as-text.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
-import type { Terminal } from '../terminal.js';
+import { INTERRUPTED, type Terminal } from '../terminal.js';
 
 export interface GenerateCommandOptions extends ModelOptions, PromptOptions {
   readonly scheme: string;
@@ -74,7 +74,7 @@ export async function generateText(
         const difference = await compareWithF16(model, prompt, text.tokens, signal);
         terminal.note(differenceText(difference, tokenizer));
       }
-      return text.end === 'interrupted' ? 130 : 0;
+      return text.end === 'interrupted' ? INTERRUPTED : 0;
     } finally {
       await run.dispose();
     }
@@ -91,6 +91,16 @@ function samplerOf({ temperature, topP, topK, seed, againstF16 }: GenerateComman
       valid: 'temperature 0',
       next: 'Leave --temperature or --against-f16 out.',
       where: { field: 'againstF16' },
+    });
+  }
+  const [idle] = Object.entries({ topP, topK, seed }).filter(([, value]) => value !== undefined);
+  if (idle !== undefined && (temperature ?? 0) === 0) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: 'nothing is drawn at temperature 0',
+      value: idle[1],
+      valid: 'a temperature above 0 beside it',
+      next: 'Add --temperature, for example 0.8, or leave the option out.',
+      where: { field: idle[0] },
     });
   }
   return createSampler({

@@ -27,10 +27,11 @@ export async function compareWithF16(
     tokens: prompt.length + tokens.length,
   });
   try {
-    const options = { prompt, sampler: largestLogit, maxTokens: tokens.length, eosIds: [] };
+    const options = {
+      ...{ prompt, sampler: largestLogit, maxTokens: tokens.length, eosIds: [], signal },
+    };
     let equal = 0;
     for await (const { token, logits } of generate(run, options)) {
-      signal.throwIfAborted();
       const chosen = tokens[equal] as number;
       if (token !== chosen) {
         const withProbability = (id: number) => ({
@@ -41,6 +42,7 @@ export async function compareWithF16(
       }
       equal++;
     }
+    signal.throwIfAborted();
     return null;
   } finally {
     await run.dispose();

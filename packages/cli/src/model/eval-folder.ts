@@ -1,8 +1,11 @@
 /**
  * Keeps finished parts of an evaluation until it is finished, so that one that was interrupted goes on.
  */
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { LowbitKvError } from '@lowbit-kv/core';
 import { type EvalStore, fileStore } from '@lowbit-kv/harness';
 import type { Terminal } from '../terminal.js';
 
@@ -15,10 +18,14 @@ export interface EvalFolder {
   finish(): Promise<void>;
 }
 
-/** In $XDG_CACHE_HOME, else in ~/.cache. `fresh`: what is there is not used. */
-export function openEvalFolder({ environment }: Terminal, fresh: boolean): EvalFolder {
+/** In $XDG_CACHE_HOME, else in ~/.cache. `fresh`: what is there is not used. Throws OPTION_INVALID. */
+export async function openEvalFolder(
+  { environment }: Terminal,
+  fresh: boolean,
+): Promise<EvalFolder> {
   const cache = environment.XDG_CACHE_HOME || join(homedir(), '.cache');
   const path = join(cache, 'lowbit-kv', 'eval');
+  await requireFolder(path);
   const files = fileStore(path);
   const keys = new Set<string>();
   return {
@@ -39,4 +46,19 @@ export function openEvalFolder({ environment }: Terminal, fresh: boolean): EvalF
       await Promise.all([...keys].map((key) => files.remove(key)));
     },
   };
+}
+
+async function requireFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+    await access(path, constants.W_OK);
+  } catch (cause) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: `finished parts cannot be kept in ${path}`,
+      value: cause instanceof Error ? cause.message : String(cause),
+      valid: 'a folder that may be written to',
+      next: 'Set XDG_CACHE_HOME to one.',
+      cause,
+    });
+  }
 }

@@ -6,10 +6,8 @@ import { availableParallelism } from 'node:os';
 import { type Backend, LowbitKvError } from '@lowbit-kv/core';
 import type { EvaluatedModel } from '@lowbit-kv/harness';
 import {
-  AttentionSessions,
   evaluatedModel,
   injectedModel,
-  openCutDecoder,
   openInjectedDecoder,
   openUncut,
   parseStress,
@@ -18,6 +16,7 @@ import {
 } from '@lowbit-kv/model-onnx';
 import type { AttentionChoice } from '../attention-choice.js';
 import { readOwnManifest } from '../manifest.js';
+import { openCutModel } from './cut-model.js';
 import type { CalibratedModel } from './measure-calibrations.js';
 import type { FoundModel } from './open-model.js';
 
@@ -72,16 +71,20 @@ async function openCut(
   { mode, stress = [] }: EvalModelOptions,
 ): Promise<EvalModel> {
   const lenses = stress.map(parseStress);
-  const cut = await openCutDecoder(files, session);
   const uncut = await openUncut(files, session);
-  const attention = await AttentionSessions.open(session);
-  const decoder = stressed(cut, lenses);
+  const cut = await openCutModel(files, session).catch(async (error: unknown) => {
+    await uncut.dispose();
+    throw error;
+  });
+  const decoder = stressed(cut.decoder, lenses);
+  const { attention } = cut;
+  const seen = lenses.length === 0 ? name : `${name} under ${stress.join(', ')}`;
   return {
     model: evaluatedModel({ name, decoder, attention, uncut: uncut.logits, mode, ...inner }),
-    calibrated: { name, decoder, attention },
+    calibrated: { name: seen, decoder, attention },
     settings: { mode, ...(lenses.length > 0 && { stress: stress.join(', ') }) },
     async dispose() {
-      await Promise.all([cut.dispose(), uncut.dispose(), attention.release()]);
+      await Promise.all([cut.dispose(), uncut.dispose()]);
     },
   };
 }

@@ -4,6 +4,7 @@
 import { type Calibration, createCalibration, type Scheme } from '@lowbit-kv/core';
 import { calibrationStage } from '@lowbit-kv/harness';
 import { type AttentionSessions, type Decoder, modelSamples } from '@lowbit-kv/model-onnx';
+import { duration } from '../numbers-as-text.js';
 import type { Terminal } from '../terminal.js';
 import type { TextTokens } from './read-text.js';
 
@@ -45,9 +46,9 @@ export async function measureCalibration(
     onRun: (run, runs) => {
       const done = Math.min(tokens, run * runTokens);
       const rate = done / ((performance.now() - started) / 1000);
-      const left = (tokens - done) / rate;
+      const left = duration((tokens - done) / rate);
       terminal.status(
-        `calibrating ${scheme.id}: run ${run}/${runs}, ${rate.toFixed(0)} tokens/s, ${left.toFixed(0)} s left`,
+        `calibrating ${scheme.id}: run ${run}/${runs}, ${rate.toFixed(0)} tokens/s, ${left} left`,
       );
     },
   });

@@ -48,6 +48,7 @@ export async function findModel(terminal: Terminal, options: ModelOptions): Prom
       where: { field: 'model' },
     });
   }
+  terminal.note(`${options.model}: no such folder here, so it is looked for on the hub`);
   return fetched(terminal, options);
 }
 

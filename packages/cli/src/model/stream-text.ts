@@ -32,6 +32,7 @@ export async function streamText(
   const tokens: number[] = [];
   const started = performance.now();
   let first = started;
+  terminal.status(`reading the prompt, ${options.prompt.length} tokens`);
   try {
     while (true) {
       const step = await steps.next();

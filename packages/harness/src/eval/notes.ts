@@ -15,6 +15,11 @@ export function noteLines({
     'After +- stands the larger of two standard errors: of tokens taken as independent, and of windows. That of delta nll is paired, of the differences to f16 at each token. dp is the change of the probability of the right token; L is a layer, h a query head.',
     'Bits are per element of keys and values as stored at the end of a window, tokens still in f16 included; asymptotic are those of packed blocks. Rates are wall clock of the model, under a scheme with packing and the noise of layers; metrics are left out everywhere.',
     `Verdicts: safe up to KL p99 ${thresholds.safeDivergenceP99}, mean KL ${thresholds.safeWorstBucket} in the worst bucket of positions and output NMSE ${thresholds.safeWorstLayer} in the worst layer; care up to KL p99 ${thresholds.careDivergenceP99} and ${thresholds.careWorstBucket} in the worst bucket; averages ${retrieval === null ? 'decide' : 'and retrieval decide'} nothing.`,
+    ...(retrieval === null
+      ? []
+      : [
+          'Retrieval: f16 and the row without the key are log-probabilities; rows of schemes are changes from f16. Prompts are as long as whole sentences allow.',
+        ]),
     ...checks.map(({ name, detail }) => `Check ${name}: ${detail}.`),
   ];
   for (const row of schemes) {

@@ -1,7 +1,7 @@
 /**
  * Rotary embeddings by the tables of a model, and whether frequencies can say them.
  */
-import { LowbitKvError, type RotaryEmbedding } from '@lowbit-kv/core';
+import type { RotaryEmbedding } from '@lowbit-kv/core';
 
 /** What a table may differ from its frequencies by, and more for large angles: tables come from f32 angles. */
 const TABLE_TOLERANCE = 1e-4;
@@ -37,18 +37,10 @@ export class RotaryTable {
     this.#sine = sine;
   }
 
-  /** Turns `[tokens, heads, headDim]` in place, `position` that of the first token. Throws OPTION_INVALID. */
+  /** Turns `[tokens, heads, headDim]` in place, `position` that of the first token; none is beyond `positions`. */
   rotate(values: Float32Array, heads: number, headDim: number, position: number): void {
     const { width, pairs } = this;
     const tokens = values.length / (heads * headDim);
-    if (position + tokens > this.positions) {
-      throw new LowbitKvError('OPTION_INVALID', {
-        message: 'the context is longer than the rotary embedding of the model',
-        value: position + tokens,
-        valid: `up to ${this.positions} tokens`,
-        next: 'Take a shorter context.',
-      });
-    }
     const [step, distance] = pairs === 'halves' ? [1, width] : [2, 1];
     for (let token = 0, at = 0; token < tokens; token++) {
       const row = (position + token) * width;

@@ -6,7 +6,12 @@ import { feedOf, isPast } from '../model/input-contract.js';
 import type { ModelFiles } from '../model/model-files.js';
 import { logitsOf, vocabularyOf } from '../model/outputs.js';
 import { PastZeros } from '../model/past-zeros.js';
-import { loadWholeModel, type SessionSettings, type SessionTensor } from '../model/session.js';
+import {
+  loadWholeModel,
+  type ModelSession,
+  type SessionSettings,
+  type SessionTensor,
+} from '../model/session.js';
 import type { OnLogits } from './decoder.js';
 import { checkTokens, floatsOf } from './forward-checks.js';
 
@@ -24,9 +29,7 @@ export async function openUncut(
   const session = await loadWholeModel(files, settings);
   const zeros = new PastZeros(files.config);
   const contextLimit = files.config.max_position_embeddings ?? null;
-  const name = logitsOf(session.outputs);
-  const logits = session.outputs.find((output) => output.name === name);
-  const vocabularySize = vocabularyOf(logits?.shape ?? null, files.config);
+  const { name, vocabularySize } = await describedOutput(session, files);
   return {
     async logits(tokens, onLogits) {
       checkTokens(tokens, 0, { vocabularySize, contextLimit });
@@ -41,6 +44,18 @@ export async function openUncut(
     },
     dispose: () => session.release(),
   };
+}
+
+/** Releases the session of a model whose logits are not found. */
+async function describedOutput(session: ModelSession, { config }: ModelFiles) {
+  try {
+    const name = logitsOf(session.outputs);
+    const shape = session.outputs.find((output) => output.name === name)?.shape ?? null;
+    return { name, vocabularySize: vocabularyOf(shape, config) };
+  } catch (error) {
+    await session.release();
+    throw error;
+  }
 }
 
 /** onnxruntime gives f16 as bits, or as a Float16Array where Node has one. */

@@ -13,9 +13,7 @@ export interface GenerateOptions {
   readonly maxTokens: number;
   /** Tokens that end the text; the one that did is given, too. */
   readonly eosIds: readonly number[];
-  /** Tokens of the prompt per step of the cache. Default: the whole prompt in one step. */
-  readonly promptStep?: number;
-  /** Ends the generation between two tokens: it returns, what was given stays valid. */
+  /** Ends the generation: it returns, what was given stays valid. */
   readonly signal?: AbortSignal;
 }
 
@@ -29,7 +27,7 @@ export interface Generation {
 export type GenerationEnd = 'eos' | 'length' | 'interrupted';
 
 /**
- * Tokens as they are chosen. The last one given is not in the cache: what would follow it was not asked. Throws
+ * Tokens as they are chosen; the prompt runs in one step of the cache, and attends to itself unpacked. The last one given is not in the cache: what would follow it was not asked. Throws
  * OPTION_INVALID, and what a step throws.
  */
 export async function* generate(
@@ -37,30 +35,32 @@ export async function* generate(
   options: GenerateOptions,
 ): AsyncGenerator<Generation, GenerationEnd> {
   const { prompt, sampler, maxTokens, eosIds, signal } = options;
-  const promptStep = options.promptStep ?? prompt.length;
   requireCount('prompt', prompt.length);
   requireCount('maxTokens', maxTokens);
-  requireCount('promptStep', promptStep);
-  const isStopped = () => signal?.aborted ?? false;
   let logits = new Float32Array(0);
-  const onLogits = (_: number, row: Float32Array) => {
-    logits = row.slice();
+  /** False when it was interrupted. */
+  const extend = async (tokens: readonly number[]): Promise<boolean> => {
+    try {
+      signal?.throwIfAborted();
+      const onLogits = (_: number, row: Float32Array) => {
+        logits = row.slice();
+      };
+      await run.extend(tokens, { onLogits, rows: 'last', ...(signal !== undefined && { signal }) });
+      return !(signal?.aborted ?? false);
+    } catch (error) {
+      if (signal?.aborted === true && error === signal.reason) return false;
+      throw error;
+    }
   };
-  for (let first = 0; first < prompt.length; first += promptStep) {
-    if (isStopped()) return 'interrupted';
-    const part = prompt.slice(first, first + promptStep);
-    const isLast = first + promptStep >= prompt.length;
-    await run.extend(part, isLast ? { onLogits, rows: 'last' } : {});
-  }
-  for (let given = 1; ; given++) {
-    if (isStopped()) return 'interrupted';
+  let next = prompt;
+  for (let given = 0; await extend(next); ) {
     const token = sampler(logits);
     yield { token, logits };
     if (eosIds.includes(token)) return 'eos';
-    if (given === maxTokens) return 'length';
-    if (isStopped()) return 'interrupted';
-    await run.extend([token], { onLogits, rows: 'last' });
+    if (++given === maxTokens) return 'length';
+    next = [token];
   }
+  return 'interrupted';
 }
 
 function requireCount(field: string, value: number): void {

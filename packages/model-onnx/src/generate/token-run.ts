@@ -11,6 +11,8 @@ export interface ExtendOptions {
   readonly onLogits?: OnLogits;
   /** `last`: logits of the last token alone. Default `all`. */
   readonly rows?: 'all' | 'last';
+  /** Ends the step with the signal's reason, as any failure does. */
+  readonly signal?: AbortSignal;
 }
 
 export interface TokenRun {

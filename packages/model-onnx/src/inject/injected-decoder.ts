@@ -129,7 +129,6 @@ class OpenDecoder implements InjectedDecoder {
     { onLogits, rows = 'all' }: InjectedForward = {},
   ): Promise<TokenRows> {
     checkTokens(tokens, past.tokens, this);
-    this.#requireRoom(past.tokens + tokens.length);
     const { feeding, givesAllLogits } = this.#chosen;
     const wantsAll = onLogits !== undefined && rows === 'all';
     const size = this.#single || (wantsAll && !givesAllLogits) ? 1 : RUN_TOKENS;
@@ -148,16 +147,5 @@ class OpenDecoder implements InjectedDecoder {
 
   dispose(): Promise<void> {
     return this.#model.session.release();
-  }
-
-  #requireRoom(tokens: number): void {
-    const capacity = capacityOf(this.#chosen.feeding);
-    if (capacity === null || tokens <= capacity) return;
-    throw new LowbitKvError('OPTION_INVALID', {
-      message: 'the sequence is longer than the fixed cache of the model',
-      value: tokens,
-      valid: `up to ${capacity} tokens`,
-      next: 'Stop there, or export the decoder with a past of any length.',
-    });
   }
 }

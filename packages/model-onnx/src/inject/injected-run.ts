@@ -33,7 +33,11 @@ class InjectedRun implements TokenRun {
     return this.#sequence.length;
   }
 
-  async extend(tokens: readonly number[], options: ExtendOptions = {}): Promise<void> {
+  async extend(
+    tokens: readonly number[],
+    { signal, ...options }: ExtendOptions = {},
+  ): Promise<void> {
+    signal?.throwIfAborted();
     await injectedStep(this.#decoder, this.#cache, this.#sequence, tokens, options);
   }
 

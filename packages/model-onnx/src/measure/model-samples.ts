@@ -28,12 +28,12 @@ export async function* modelSamples(
   const attend = plainAttend(decoder, sessions);
   const runs = Math.ceil(tokens.length / runTokens);
   for (let run = 0; run < runs; run++) {
-    signal?.throwIfAborted();
     const part = tokens.slice(run * runTokens, (run + 1) * runTokens);
     const layers: LayerTensors[] = [];
     await decoder.forward(part, {
       position: 0,
       attend: (layer, tensors) => {
+        signal?.throwIfAborted();
         layers.push(tensors);
         return attend(layer, tensors);
       },

@@ -124,7 +124,7 @@ function leavesFolder(location: string, folder: string, why?: string) {
     message: `external data leaves the model folder ${folder}, which is refused${why === undefined ? '' : `: ${why}`}`,
     value: location,
     valid: 'files in the folder of the model or below it',
-    next: 'Save the model again with its external data beside it, or copy the file itself into the folder.',
+    next: 'Copy the file itself into the folder: caches of hubs hold links in its place. Or save the model again with its external data beside it.',
   });
 }
 

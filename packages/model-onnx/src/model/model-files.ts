@@ -47,6 +47,7 @@ export async function openModelFiles(
       cause,
     });
   });
+  if (!info.isDirectory()) requireModelFile(place, options.model);
   const model = info.isDirectory() ? await chooseModel(place, options.model) : place;
   const folder = info.isDirectory() ? place : folderOf(place);
   return {
@@ -69,6 +70,17 @@ export function modelFromBytes(bytes: ModelBytes): ModelFiles {
   };
 }
 
+function requireModelFile(path: string, choice: string | undefined): void {
+  const isModel = path.endsWith('.onnx');
+  if (isModel && choice === undefined) return;
+  throw invalidModel({
+    message: isModel ? 'a model file is named twice' : 'this is neither a folder nor a model file',
+    value: isModel ? choice : path,
+    valid: 'a folder, with the model file of it, or a file that ends in .onnx',
+    next: isModel ? 'Name the folder, or leave the second name out.' : 'Correct the path.',
+  });
+}
+
 /** The folder of config.json: hub repositories have their models in a folder `onnx` of it. */
 function folderOf(model: string): string {
   const folder = dirname(model);
@@ -87,7 +99,11 @@ async function chooseModel(folder: string, choice: string | undefined): Promise<
   if (choice !== undefined) {
     const chosen = candidates.filter((candidate) => isMeant(candidate, choice, folder));
     if (chosen.length === 1 && chosen[0] !== undefined) return join(folder, chosen[0]);
-    throw refuse('no such model file', choice, 'Choose one of the files, or give its path.');
+    throw refuse(
+      'no such model file',
+      choice,
+      'Choose one of the files, or give its path in place of the folder.',
+    );
   }
   const [only, ...others] = candidates;
   if (only === undefined)
@@ -98,7 +114,7 @@ async function chooseModel(folder: string, choice: string | undefined): Promise<
   throw refuse(
     'there are several model files',
     `${candidates.length} files`,
-    'Choose one of them.',
+    'Choose one of them (--model-file on the command line).',
   );
 }
 

@@ -52,7 +52,18 @@ async function hashOf(
 }
 
 async function modelBytes({ model }: ModelFiles): Promise<Uint8Array> {
-  return typeof model === 'string' ? readFile(model) : model;
+  if (typeof model !== 'string') return model;
+  try {
+    return await readFile(model);
+  } catch (cause) {
+    throw invalidModel({
+      message: `the model file cannot be read: ${model}`,
+      value: cause instanceof Error ? cause.message : String(cause),
+      valid: 'a file that may be read',
+      next: 'Check the path and its permissions.',
+      cause,
+    });
+  }
 }
 
 function parseModel(

@@ -58,6 +58,8 @@ export class AttentionSessions {
     if (session === undefined) {
       session = AttentionSession.create(this.#runtime, shape, this.#options);
       this.#sessions.set(key, session);
+      // One that failed is nothing to release.
+      session.catch(() => this.#sessions.delete(key));
     }
     return session;
   }

@@ -25,7 +25,13 @@ export interface StressLens {
 export function parseStress(text: string): StressLens {
   const [kind = '', amount = '', ...rest] = text.split(':');
   const size = Number(amount);
-  if (kind in STRESS_LENSES && rest.length === 0 && amount !== '' && size > 0 && size <= 1000)
+  if (
+    Object.hasOwn(STRESS_LENSES, kind) &&
+    rest.length === 0 &&
+    amount !== '' &&
+    size > 0 &&
+    size <= 1000
+  )
     return { kind: kind as StressLens['kind'], size };
   throw new LowbitKvError('OPTION_INVALID', {
     message: 'no such stress lens',
@@ -60,23 +66,28 @@ export function stressed(decoder: Decoder, lenses: readonly StressLens[]): Decod
 function throughLens({ layers }: Decoder, { kind, size }: StressLens, attend: Attend): Attend {
   return async (layer, tensors) => {
     const geometry = layerGeometry({ layers }, layer);
-    if (kind === 'key-scale') return attend(layer, scaledKeys(tensors, geometry, size, layer));
     const { kvHeads, queryHeads, keyHeadDim, valueHeadDim } = geometry;
-    if (kind === 'key-mean') {
-      const constant = constantVector(kvHeads * keyHeadDim, size, layer);
-      const key = tensors.key.map((x, i) => x + (constant[i % constant.length] as number));
-      // Before the embedding the constant would turn with the position.
-      return attend(layer, { ...tensors, key, keyPreRope: null });
+    switch (kind) {
+      case 'key-scale':
+        return attend(layer, scaledKeys(tensors, geometry, size, layer));
+      case 'key-mean': {
+        const constant = constantVector(kvHeads * keyHeadDim, size, layer);
+        const key = tensors.key.map((x, i) => x + (constant[i % constant.length] as number));
+        // Before the embedding the constant would turn with the position.
+        return attend(layer, { ...tensors, key, keyPreRope: null });
+      }
+      case 'value-mean': {
+        const constant = constantVector(kvHeads * valueHeadDim, size, layer);
+        const value = tensors.value.map((x, i) => x + (constant[i % constant.length] as number));
+        const output = await attend(layer, { ...tensors, value });
+        const group = queryHeads / kvHeads;
+        return output.map((x, i) => {
+          const head = Math.floor(i / valueHeadDim) % queryHeads;
+          const kvHead = Math.floor(head / group);
+          return x - (constant[kvHead * valueHeadDim + (i % valueHeadDim)] as number);
+        });
+      }
     }
-    const constant = constantVector(kvHeads * valueHeadDim, size, layer);
-    const value = tensors.value.map((x, i) => x + (constant[i % constant.length] as number));
-    const output = await attend(layer, { ...tensors, value });
-    const group = queryHeads / kvHeads;
-    return output.map((x, i) => {
-      const head = Math.floor(i / valueHeadDim) % queryHeads;
-      const kvHead = Math.floor(head / group);
-      return x - (constant[kvHead * valueHeadDim + (i % valueHeadDim)] as number);
-    });
   };
 }
 
