@@ -23,15 +23,10 @@ export type AddCommand = <Options>(
   name: string,
   description: string,
   examples: readonly string[],
-  load: () => Promise<Execute<Options>>,
+  load: () => Promise<
+    (terminal: Terminal, options: Options, ...args: string[]) => Promise<CommandResult>
+  >,
 ) => Command;
-
-/** `args` are the arguments besides options. */
-type Execute<Options> = (
-  terminal: Terminal,
-  options: Options,
-  args: readonly string[],
-) => Promise<CommandResult>;
 
 export function createProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const { version } = readOwnManifest();
@@ -52,7 +47,9 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     name: string,
     description: string,
     examples: readonly string[],
-    load: () => Promise<Execute<Options>>,
+    load: () => Promise<
+      (terminal: Terminal, options: Options, ...args: string[]) => Promise<CommandResult>
+    >,
   ) => {
     const command = program.command(name).description(description);
     command.helpOption('-h, --help', 'show this help');
@@ -60,7 +57,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     addExamples(command, examples);
     return command.action(async () => {
       const execute = await load();
-      setExitCode((await execute(terminal, command.opts() as Options, command.args)) ?? 0);
+      setExitCode((await execute(terminal, command.opts() as Options, ...command.args)) ?? 0);
     });
   };
 

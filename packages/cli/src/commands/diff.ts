@@ -29,9 +29,10 @@ const DIFFERENT_DATA = 2;
 export async function diff(
   terminal: Terminal,
   options: DiffCommandOptions,
-  [before, after]: readonly string[],
+  before: string,
+  after: string,
 ): Promise<number> {
-  const files = [before, after].map((file) => resolve(terminal.directory, file as string));
+  const files = [before, after].map((file) => resolve(terminal.directory, file));
   const [first, second] = await Promise.all(files.map(readReport));
   const difference = diffReports(first as JudgedReport, second as JudgedReport);
   const conditions = (options.failIf ?? []).map((text) =>
