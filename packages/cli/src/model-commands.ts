@@ -2,6 +2,7 @@
  * The commands that run a language model: eval, generate, capture, calibrate.
  */
 import { Option } from 'commander';
+import { failIfOption, gateOption } from './gate-option.js';
 import {
   addModelOptions,
   attentionOption,
@@ -25,6 +26,7 @@ export function addModelCommands(addCommand: AddCommand): void {
       'lowbit-kv eval --model org/name --text wiki.txt --all --markdown > report.md',
       'lowbit-kv eval --model DIR --text wiki.txt --scheme kivi-2bit-g32 --stress key-scale:16',
       'lowbit-kv eval --model DIR --text wiki.txt --retrieval 1024 4096 --json > report.json',
+      'lowbit-kv eval --model DIR --text wiki.txt --scheme kivi-4bit-g32 --gate --fail-if "ppl.delta>2%"',
     ],
     async () => (await import('./commands/eval.js')).evaluateModel,
   );
@@ -62,6 +64,8 @@ export function addModelCommands(addCommand: AddCommand): void {
     )
     .option('--allow-calibrated-text', 'evaluate on tokens that a calibration was measured on')
     .option('--fresh', 'measure again what an interrupted run had finished')
+    .addOption(gateOption())
+    .addOption(failIfOption())
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

@@ -2,6 +2,7 @@
  * The command line: commands, options and help. Each command's code is loaded when it runs.
  */
 import { Command, Option } from 'commander';
+import { failIfOption, gateOption } from './gate-option.js';
 import { readOwnManifest } from './manifest.js';
 import { addModelCommands } from './model-commands.js';
 import {
@@ -80,6 +81,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       'lowbit-kv compare --all --scheme ./my-scheme.js',
       'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
       'lowbit-kv compare --backend onnx --json > report.json',
+      'lowbit-kv compare --scheme kivi-4bit-g32 --gate --fail-if "bits>5.5"',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
@@ -103,6 +105,8 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
         positiveInteger,
       ),
     )
+    .addOption(gateOption())
+    .addOption(failIfOption())
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 
@@ -148,6 +152,21 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
 
   addModelCommands(addCommand);
   addToolCommands(addCommand);
+
+  addCommand(
+    'diff',
+    'Compare two reports of compare --json, or of eval --json, figure by figure.',
+    [
+      'lowbit-kv diff before.json after.json',
+      'lowbit-kv diff before.json after.json --fail-if "output.worstHead>5%" --fail-if "bits>0"',
+    ],
+    async () => (await import('./commands/diff.js')).diff,
+  )
+    .argument('<before>', 'report to compare with')
+    .argument('<after>', 'report of the same data')
+    .addOption(failIfOption())
+    .option('--allow-different-data', 'compare although model, text, windows or settings differ')
+    .option('--json', 'print the comparison as JSON');
 
   addCommand(
     'schemes',

@@ -9,7 +9,7 @@ import { INTERRUPTED, Interrupted, type Terminal } from './terminal.js';
 const FAILURE = 1;
 const USAGE = 2;
 
-/** Exit code: 0 ok, 1 failure, 2 the command line is wrong, 130 interrupted. Reports errors itself, never throws. */
+/** Exit code: 0 ok, 1 failure, 2 the command line is wrong, 3 a gate failed, 130 interrupted. Reports errors itself, never throws. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   let code = 0;
   const program = createProgram(terminal, (result) => {

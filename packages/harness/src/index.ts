@@ -14,6 +14,13 @@ export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
 export { compareSchemes } from './compare.js';
 export type { CompareOptions, CompareProgress } from './compare-options.js';
 export { defaultCapturePath } from './default-capture.js';
+// Two reports compared.
+export type { DataDifference, DataDifferences } from './diff/data.js';
+export { diffReports, type FigureDiff, type ReportDiff, type RowDiff } from './diff/diff.js';
+export { checkDiffGate } from './diff/diff-gate.js';
+export { differenceText, formatDiff } from './diff/format.js';
+export { parseReport, reportRefusal } from './diff/parse-report.js';
+export { nearest } from './edit-distance.js';
 // Evaluating a language model.
 export { evaluate } from './eval/evaluate.js';
 export type { EvalProgress, EvaluatedText, EvaluateOptions } from './eval/evaluate-options.js';
@@ -42,6 +49,11 @@ export { formatEvalReport } from './eval/table.js';
 export { EVAL_THRESHOLDS } from './eval/thresholds.js';
 export { cutWindows, type WindowOptions } from './eval/windows.js';
 export { F16 } from './f16-scheme.js';
+// A gate over reports.
+export { type GateCondition, parseChangeCondition, parseCondition } from './gate/condition.js';
+export { checkGate, type GateFailure, type GateOptions, type GateResult } from './gate/gate.js';
+export { type MetricInfo, type Place, placeText } from './gate/metric.js';
+export { gateMetrics, type JudgedReport, type ReportKind } from './gate/report-figures.js';
 export { mergeReports } from './merge-reports.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';
 export { calibrationStage } from './pre-rope.js';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { referenceBackend, type TensorScheme } from '@lowbit-kv/core';
 import { lcgNormal, type NormalRecipe } from '@lowbit-kv/core/testing';
 import { describe, expect, it } from 'vitest';
-import { compareSchemes, type MeasuredRow, openCapture } from '../src/index.js';
+import { checkGate, compareSchemes, type MeasuredRow, openCapture } from '../src/index.js';
 import { safetensorsBytes } from './support/safetensors-bytes.js';
 import { affine, scheme } from './support/schemes.js';
 
@@ -60,12 +60,15 @@ async function measure(key: NormalRecipe<'f16'>) {
     const row = report.schemes[i + 1];
     if (row?.status === 'measured') rows.set(name, row);
   }
-  return rows;
+  return { rows, report };
 }
 
 const { channelOps, ...plain } = input.K;
-const gaussian = await measure(plain);
-const outliers = await measure({ ...input.K, channelOps: channelOps ?? [] });
+const { rows: gaussian, report: random } = await measure(plain);
+const { rows: outliers, report: shaped } = await measure({
+  ...input.K,
+  channelOps: channelOps ?? [],
+});
 const relative = (rows: Map<string, MeasuredRow>, name: string) =>
   Math.sqrt(rows.get(name)?.output.nmse ?? Number.NaN);
 
@@ -102,4 +105,17 @@ it('sees no such difference on normal keys', () => {
     relative(gaussian, 'perToken(dims,128) 4-bit') /
       relative(gaussian, 'perChannel(tokens,32) 4-bit'),
   ).toBeLessThan(1.5);
+});
+
+it('the built-in gate fails per-token 4-bit by name, and random keys as no proof of anything', () => {
+  const failed = checkGate(shaped, { builtIn: true }).failures;
+  const place = SCHEMES.findIndex(([name]) => name === 'perToken(dims,128) 4-bit');
+  expect(failed).toContainEqual(
+    expect.objectContaining({ scheme: `case-${place}`, metric: 'output.worstHead' }),
+  );
+  expect(failed.filter(({ scheme }) => scheme === null)).toEqual([]);
+  expect(checkGate(random, { builtIn: true }).failures[0]).toMatchObject({
+    scheme: null,
+    metric: 'capture.data.keyChannelOutliers',
+  });
 });

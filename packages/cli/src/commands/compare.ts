@@ -17,12 +17,13 @@ import {
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
+import { GATE_FAILED, type GateCommandOptions, openGate, reportGate } from '../gate-option.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
 
-export interface CompareCommandOptions {
+export interface CompareCommandOptions extends GateCommandOptions {
   readonly capture?: string;
   readonly scheme?: readonly string[];
   readonly all?: boolean;
@@ -35,8 +36,12 @@ export interface CompareCommandOptions {
   readonly markdown?: boolean;
 }
 
-/** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
+/**
+ * Exit code 3 when a gate that was asked for failed; else 1 when a self-check failed (the figures of that row mean nothing), or
+ * when nothing could be measured.
+ */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
+  const gate = await openGate(options, 'compare');
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -82,6 +87,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
       ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),
     );
     if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
+    if (gate !== null && !reportGate(terminal, gate(report))) return GATE_FAILED;
     return report.valid && measured ? 0 : 1;
   } finally {
     await capture.close();

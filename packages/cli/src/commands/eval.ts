@@ -14,6 +14,7 @@ import {
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
+import { GATE_FAILED, type GateCommandOptions, openGate, reportGate } from '../gate-option.js';
 import { noteOtherModels, refuseOverlap } from '../model/calibration-checks.js';
 import { type EvalFolder, openEvalFolder } from '../model/eval-folder.js';
 import { type EvalModel, type EvalModelOptions, openEvalModel } from '../model/eval-model.js';
@@ -26,7 +27,7 @@ import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
 import { Interrupted, type Terminal } from '../terminal.js';
 
-export interface EvalCommandOptions extends ModelOptions, EvalModelOptions {
+export interface EvalCommandOptions extends ModelOptions, EvalModelOptions, GateCommandOptions {
   readonly text: string;
   readonly scheme?: readonly string[];
   readonly all?: boolean;
@@ -44,12 +45,16 @@ export interface EvalCommandOptions extends ModelOptions, EvalModelOptions {
   readonly markdown?: boolean;
 }
 
-/** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
+/**
+ * Exit code 3 when a gate that was asked for failed; else 1 when a self-check failed (the figures of that row mean nothing), or
+ * when nothing could be measured.
+ */
 export async function evaluateModel(
   terminal: Terminal,
   options: EvalCommandOptions,
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
+  const gate = await openGate(options, 'eval');
   // f16 is a row of every evaluation.
   const names = options.scheme?.filter((name) => name !== F16.id);
   const resolved =
@@ -110,6 +115,7 @@ export async function evaluateModel(
       report.schemes.some(({ id, status }) => id !== F16.id && status === 'measured');
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
     if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
+    if (gate !== null && !reportGate(terminal, gate(report))) return GATE_FAILED;
     return report.valid && measured ? 0 : 1;
   } finally {
     await opened.dispose();
