@@ -8,6 +8,7 @@ import {
   backendOption,
   count,
   numberOption,
+  OUT_FOLDER_HELP,
   positiveInteger,
   positiveNumber,
   SCHEME_HELP,
@@ -75,6 +76,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       'lowbit-kv compare --all --scheme ./my-scheme.js',
       'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
       'lowbit-kv compare --backend onnx --json > report.json',
+      'lowbit-kv compare --all --out report               # report.html, .md, .csv and .json',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
@@ -98,6 +100,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
         positiveInteger,
       ),
     )
+    .option('--out <folder>', OUT_FOLDER_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

@@ -17,6 +17,7 @@ import {
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
+import { checkReportOut, writeReportOut } from '../report-out.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
@@ -31,12 +32,15 @@ export interface CompareCommandOptions {
   readonly calibration?: string;
   readonly positions?: number;
   readonly modelLayers?: number;
+  /** Folder for the files of the report. */
+  readonly out?: string;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
 
 /** Exit code 1 when a self-check failed (the figures of that row mean nothing), or when nothing could be measured. */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
+  await checkReportOut(terminal, options.out);
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -77,6 +81,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
     else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
+    await writeReportOut(terminal, options.out, report, { named });
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
     const measured = report.schemes.some(
       ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),

@@ -21,6 +21,7 @@ import { findModel, type ModelOptions } from '../model/open-model.js';
 import { withPromptStatistics } from '../model/prompt-statistics.js';
 import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
+import { checkReportOut, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
 import { Interrupted, type Terminal } from '../terminal.js';
@@ -39,6 +40,8 @@ export interface EvalCommandOptions extends ModelOptions, EvalModelOptions {
   /** Lengths of contexts. */
   readonly retrieval?: readonly number[];
   readonly fresh?: boolean;
+  /** Folder for the files of the report. */
+  readonly out?: string;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
@@ -49,6 +52,7 @@ export async function evaluateModel(
   options: EvalCommandOptions,
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
+  await checkReportOut(terminal, options.out);
   const resolved = await resolveSchemes(options.scheme, terminal, options.all);
   const named = resolved.map((entry) =>
     promptTokens === undefined
@@ -98,6 +102,10 @@ export async function evaluateModel(
       }),
     );
     print(terminal, report, options);
+    await writeReportOut(terminal, options.out, report, {
+      named,
+      planned: { geometry: opened.model.geometry, calibrations },
+    });
     await folder.finish();
     const measured = report.schemes.some(({ id, status }) => id !== 'f16' && status === 'measured');
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
