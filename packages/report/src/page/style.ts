@@ -44,6 +44,6 @@ dl{display:grid;grid-template-columns:minmax(8rem,16rem) 1fr;gap:.25rem 1rem;fon
 --level-baseline:#444;--level-safe:#17702f;--level-care:#8a5200;--level-unsafe:#b3261e;--level-unmeasured:#444;--level-refused:#444;--level-invalid:#8e1a8e;
 --heat-0:#e6f0ea;--heat-1:#c3dfcf;--heat-2:#8fc4a8;--heat-3:#f0d67a;--heat-4:#e8903f;--heat-5:#b3261e;--heat-none:#8e1a8e}
 body{font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}main{padding:0;max-width:none}.copy{display:none}
-.scroll,pre{overflow:visible;max-height:none}pre{white-space:pre-wrap}table{font-size:7.5pt}th,td{padding:.15rem .3rem;white-space:normal}
+.scroll,pre{overflow:visible;max-height:none}pre{white-space:pre-wrap}table{font-size:7.5pt}th,td{padding:.15rem .3rem;white-space:normal}thead th{min-width:0}
 figure,.verdicts li,tr{break-inside:avoid}h2,h3{break-after:avoid}.scheme{border:1px solid var(--rule)}}
 `;
