@@ -34,7 +34,7 @@ function svg(label: string, options: Plot.PlotOptions): Markup {
   for (const style of plot.querySelectorAll('style')) style.remove();
   // Names of marks are not allowed on elements without a role; the whole chart has a label.
   for (const mark of plot.querySelectorAll('[aria-label]')) mark.removeAttribute('aria-label');
-  const drawn = plot.outerHTML.replace(COORDINATES, roundedNumbers);
+  const drawn = plot.outerHTML.replace(COORDINATES, roundedNumbers).replaceAll('></rect>', '/>');
   // The label is put in here: attributes are escaped by `html`, not by the library that draws.
   return html`<svg aria-label="${label}"${new Markup(drawn.slice('<svg'.length))}`;
 }

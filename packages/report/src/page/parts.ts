@@ -13,7 +13,10 @@ export function table({ caption, head, rows }: TableView, sortable = true): Mark
 
 function tableCell(cell: TableCell, column: number): Markup {
   const text = typeof cell === 'string' ? cell : cell.text;
-  const value = typeof cell === 'string' ? null : html` data-value="${cell.value ?? ''}"`;
+  const value =
+    typeof cell === 'string'
+      ? null
+      : html` data-value="${cell.value === null ? '' : +cell.value.toPrecision(6)}"`;
   return column === 0 ? html`<th scope="row"${value}>${text}</th>` : html`<td${value}>${text}</td>`;
 }
 

@@ -1,7 +1,7 @@
 /** A scheme by itself: where its errors are, over positions, layers and heads, and how a program gets it. */
 import { html, type Markup } from '../markup.js';
 import { LEVEL_WORDS } from '../report-kind.js';
-import { cell } from '../view/figures.js';
+import { cell, short } from '../view/figures.js';
 import type { HeatMapView, ReportView, SchemeView, TableView } from '../view/view.js';
 import { curveChart, heatMapChart } from './charts.js';
 import { heatSteps } from './heat-colors.js';
@@ -55,7 +55,10 @@ function mapTable(map: HeatMapView, id: string): TableView {
     return {
       caption,
       head: [map.rowName, ...map.layers.map((layer) => `layer ${layer}`)],
-      rows: map.rows.map((name, y) => [name, ...(map.values[y] ?? []).map((value) => cell(value))]),
+      rows: map.rows.map((name, y) => [
+        name,
+        ...(map.values[y] ?? []).map((value) => short(value)),
+      ]),
     };
   }
   const size = (value: number | null) => value ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,7 @@
 /** What a page shows of a comparison. */
 import type { CompareReport, MeasuredRow, SimulatedRow } from '@lowbit-kv/harness';
 import type { ReportContext } from '../report-kind.js';
+import { checkNotes } from './check-notes.js';
 import { bytesText, cell, fixed, short, tokensText } from './figures.js';
 import { headMap } from './heat-map.js';
 import { provenanceFacts } from './provenance.js';
@@ -60,7 +61,7 @@ function measuredNotes(row: MeasuredRow): string[] {
           `Head ${cause.head} of layer ${cause.layer}: output NMSE ${short(cause.keysOnly)} from the keys alone, ${short(cause.valuesOnly)} from the values alone.`,
         ]),
     ...emulated.map((reason) => `Emulated by the backend: ${reason}.`),
-    ...checks.map(({ name, result, detail }) => `Self-check ${name} ${result}: ${detail}`),
+    ...checkNotes(checks),
   ];
 }
 

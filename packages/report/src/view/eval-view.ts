@@ -1,6 +1,7 @@
 /** What a page shows of an evaluation. */
 import type { EvalMeasuredRow, EvalReport, MemoryFigure } from '@lowbit-kv/harness';
 import type { ReportContext } from '../report-kind.js';
+import { checkNotes } from './check-notes.js';
 import { cell, fixed, short } from './figures.js';
 import { headMap, heatMap } from './heat-map.js';
 import { provenanceFacts } from './provenance.js';
@@ -45,7 +46,7 @@ function schemeView(row: EvalReport['schemes'][number], given: Memory): SchemeVi
     buckets: bucketTable(row),
     notes: [
       ...(row.calibration === null ? [] : [`Calibrated on ${row.calibration}.`]),
-      ...row.checks.map(({ name, result, detail }) => `Self-check ${name} ${result}: ${detail}`),
+      ...checkNotes(row.checks),
     ],
   };
 }
