@@ -12,6 +12,7 @@ import {
   listOfCounts,
   listOfIntegers,
   numberOption,
+  OUT_FOLDER_HELP,
   positiveInteger,
   SCHEME_HELP,
 } from './options.js';
@@ -23,6 +24,7 @@ export function addModelCommands(addCommand: AddCommand): void {
     'Run a language model over a text under each scheme: perplexity, divergence from f16, bits, verdict.',
     [
       'lowbit-kv eval --model ./SmolLM2-135M-Instruct --text wiki.txt --scheme kivi',
+      'lowbit-kv eval --model org/name --text wiki.txt --all --out report',
       'lowbit-kv eval --model org/name --text wiki.txt --all --markdown > report.md',
       'lowbit-kv eval --model DIR --text wiki.txt --scheme kivi-2bit-g32 --stress key-scale:16',
       'lowbit-kv eval --model DIR --text wiki.txt --retrieval 1024 4096 --json > report.json',
@@ -66,6 +68,7 @@ export function addModelCommands(addCommand: AddCommand): void {
     .option('--fresh', 'measure again what an interrupted run had finished')
     .addOption(gateOption())
     .addOption(failIfOption())
+    .option('--out <folder>', OUT_FOLDER_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

@@ -7,6 +7,8 @@ import { BACKENDS } from './backends.js';
 
 export const SCHEME_HELP = 'preset id, package or file; may be repeated';
 
+export const OUT_FOLDER_HELP = 'folder to write report.html, .md, .csv and .json to as well';
+
 /** Which model, and with how many threads. */
 export function addModelOptions(command: Command): Command {
   return command

@@ -9,6 +9,7 @@ import {
   backendOption,
   count,
   numberOption,
+  OUT_FOLDER_HELP,
   positiveInteger,
   positiveNumber,
   SCHEME_HELP,
@@ -82,6 +83,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       'lowbit-kv compare --capture my-model.safetensors --scheme kivi-2bit-g32',
       'lowbit-kv compare --backend onnx --json > report.json',
       'lowbit-kv compare --scheme kivi-4bit-g32 --gate --fail-if "bits>5.5"',
+      'lowbit-kv compare --all --out report               # report.html, .md, .csv and .json',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
@@ -107,6 +109,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     )
     .addOption(gateOption())
     .addOption(failIfOption())
+    .option('--out <folder>', OUT_FOLDER_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

@@ -18,6 +18,7 @@ import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
 import { GATE_FAILED, type GateCommandOptions, openGate, reportGate } from '../gate-option.js';
+import { checkReportOut, writeReportOut } from '../report-out.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
@@ -32,6 +33,8 @@ export interface CompareCommandOptions extends GateCommandOptions {
   readonly calibration?: string;
   readonly positions?: number;
   readonly modelLayers?: number;
+  /** Folder for the files of the report. */
+  readonly out?: string;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
@@ -42,6 +45,7 @@ export interface CompareCommandOptions extends GateCommandOptions {
  */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
   const gate = await openGate(options, 'compare');
+  await checkReportOut(terminal, options.out);
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -82,6 +86,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
     else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
+    await writeReportOut(terminal, options.out, report, { named });
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
     const measured = report.schemes.some(
       ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),

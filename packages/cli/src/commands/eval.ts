@@ -23,6 +23,7 @@ import { findModel, type ModelOptions } from '../model/open-model.js';
 import { withPromptStatistics } from '../model/prompt-statistics.js';
 import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
+import { checkReportOut, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
 import { Interrupted, type Terminal } from '../terminal.js';
@@ -41,6 +42,8 @@ export interface EvalCommandOptions extends ModelOptions, EvalModelOptions, Gate
   /** Lengths of contexts. */
   readonly retrieval?: readonly number[];
   readonly fresh?: boolean;
+  /** Folder for the files of the report. */
+  readonly out?: string;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
@@ -54,6 +57,7 @@ export async function evaluateModel(
   options: EvalCommandOptions,
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
+  await checkReportOut(terminal, options.out);
   const gate = await openGate(options, 'eval');
   // f16 is a row of every evaluation.
   const names = options.scheme?.filter((name) => name !== F16.id);
@@ -109,6 +113,10 @@ export async function evaluateModel(
       }),
     );
     print(terminal, report, options);
+    await writeReportOut(terminal, options.out, report, {
+      named,
+      planned: { geometry: opened.model.geometry, calibrations },
+    });
     await folder.finish();
     const measured =
       schemes.length === 0 ||

@@ -1,0 +1,96 @@
+/**
+ * `--out` of commands that measure: the report as files, beside what they print.
+ */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import {
+  type Calibration,
+  createPlan,
+  type Geometry,
+  LowbitKvError,
+  planBytes,
+  schemeDataOf,
+} from '@lowbit-kv/core';
+import type { MemoryFigure } from '@lowbit-kv/harness';
+import { type AnyReport, checkReportFolder, writeReportFiles } from '@lowbit-kv/report';
+import { readOwnManifest } from './manifest.js';
+import { BUILTIN_PACKAGES, type NamedScheme } from './schemes/builtin-schemes.js';
+import type { Terminal } from './terminal.js';
+
+interface Measured {
+  readonly named: readonly NamedScheme[];
+  /** The model, where a report has no memory figures of its own. */
+  readonly planned?: {
+    readonly geometry: Geometry;
+    readonly calibrations: Readonly<Record<string, Calibration>>;
+  };
+}
+
+/** Before anything is measured: that takes minutes. Throws OPTION_INVALID. */
+export async function checkReportOut(
+  { directory }: Terminal,
+  out: string | undefined,
+): Promise<void> {
+  if (out !== undefined) await checkReportFolder(resolve(directory, out));
+}
+
+/** Says on stderr what it wrote. Throws OPTION_INVALID. */
+export async function writeReportOut(
+  terminal: Terminal,
+  out: string | undefined,
+  report: AnyReport,
+  { named, planned }: Measured,
+): Promise<void> {
+  if (out === undefined) return;
+  const memory = planned === undefined ? {} : memoryOf(named, planned);
+  const paths = await writeReportFiles(resolve(terminal.directory, out), report, {
+    version: `lowbit-kv ${readOwnManifest().version}`,
+    machine: `${process.platform} ${process.arch}, ${availableParallelism()} cores, node ${process.version}`,
+    ...(terminal.commandLine !== undefined && { command: terminal.commandLine }),
+    configs: Object.fromEntries(
+      named.flatMap((entry) => {
+        const config = configOf(entry);
+        return config === null ? [] : [[entry.scheme.id, config]];
+      }),
+    ),
+    ...(Object.keys(memory).length > 0 && { memory }),
+  });
+  terminal.note(`Written: ${paths.join(', ')}`);
+}
+
+/** An import for presets that come with this command, else the data as a scheme file holds them; none for code. */
+function configOf({ scheme, source }: NamedScheme): string | null {
+  if (!BUILTIN_PACKAGES.includes(source))
+    return scheme.codecs === undefined ? JSON.stringify(schemeDataOf(scheme), null, 2) : null;
+  return [
+    "import { createLowbitKv } from '@lowbit-kv/core';",
+    `import { presets } from '${source}';`,
+    '',
+    'const kv = createLowbitKv({ schemes: presets });',
+    `const scheme = kv.schemes.get('${scheme.id}');`,
+  ].join('\n');
+}
+
+/** Context lengths as those of a comparison. */
+const LENGTHS = [8192, 32768, 131072];
+
+/** Schemes that cannot be planned are left out: the report says of them that they are refused, and why. */
+function memoryOf(
+  named: readonly NamedScheme[],
+  { geometry, calibrations }: NonNullable<Measured['planned']>,
+): Record<string, MemoryFigure[]> {
+  const figures: Record<string, MemoryFigure[]> = {};
+  for (const { scheme } of named) {
+    const calibration = calibrations[scheme.id];
+    try {
+      const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
+      figures[scheme.id] = LENGTHS.map((tokens) => {
+        const { total, f16Total } = planBytes(plan, tokens);
+        return { tokens, bytes: total, f16Bytes: f16Total, ratio: f16Total / total };
+      });
+    } catch (error) {
+      if (!LowbitKvError.is(error)) throw error;
+    }
+  }
+  return figures;
+}

@@ -1,0 +1,60 @@
+/** Where the figures of a report come from: names and values, in the order in which they are shown. */
+import { type AnyReport, isComparison, type ReportContext } from '../report-kind.js';
+
+export type Fact = readonly [name: string, value: string];
+
+export function provenanceFacts(report: AnyReport, context: ReportContext): Fact[] {
+  const own = isComparison(report) ? compareFacts(report) : evalFacts(report);
+  const command = context.command ?? (isComparison(report) ? null : report.command);
+  const said = new Set(own.map(([name]) => name));
+  const given: [string, string | null | undefined][] = [
+    ['command', command],
+    ['version', context.version],
+    ['machine', context.machine],
+  ];
+  return [
+    ...given.flatMap(([name, value]): Fact[] =>
+      typeof value === 'string' && !said.has(name) ? [[name, value]] : [],
+    ),
+    ...own,
+    ['report version', String(report.reportVersion)],
+    ['verdict thresholds', Object.entries(report.thresholds).map(pair).join(', ')],
+  ];
+}
+
+function compareFacts(report: Extract<AnyReport, { capture: unknown }>): Fact[] {
+  const { capture, backend, replay, reference } = report;
+  const dims =
+    capture.keyHeadDim === capture.valueHeadDim
+      ? `${capture.keyHeadDim}`
+      : `${capture.keyHeadDim} (keys), ${capture.valueHeadDim} (values)`;
+  return [
+    ['capture', capture.file],
+    ['capture SHA-256', capture.sha256],
+    ...Object.entries(capture.provenance).map(([name, value]): Fact => [`capture ${name}`, value]),
+    [
+      'geometry',
+      `layers ${capture.layers.join(', ')} of ${capture.modelLayers ?? 'an unknown number'}; ${capture.queryHeads} query heads, ${capture.kvHeads} kv heads, head dim ${dims}; ${capture.tokens} tokens, ${capture.queries} queries`,
+    ],
+    ['backend', `${backend.id} (${backend.device})`],
+    ['replay', replay.description],
+    ['reference', reference],
+  ];
+}
+
+function evalFacts(report: Exclude<AnyReport, { capture: unknown }>): Fact[] {
+  const { model, text, windows, settings } = report;
+  return [
+    ['model', `${model.name}, ${model.layers} layers, vocabulary ${model.vocabularySize}`],
+    ['model fingerprint', model.fingerprint],
+    ['text', `${text.name}, ${text.tokens} tokens`],
+    ['text SHA-256', text.sha256],
+    ['windows', windows.description],
+    ['SHA-256 of the evaluated tokens', windows.tokensSha256],
+    ...Object.entries(settings),
+  ];
+}
+
+function pair([name, value]: [string, number]): string {
+  return `${name} ${value}`;
+}

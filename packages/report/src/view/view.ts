@@ -1,0 +1,63 @@
+/** What a page shows of either kind of report, in one shape. */
+import type { MemoryFigure, Verdict } from '@lowbit-kv/harness';
+import type { Fact } from './provenance.js';
+
+/** A cell and what it is sorted by; a text alone is sorted as text. */
+export type TableCell = string | { readonly text: string; readonly value: number | null };
+
+export interface TableView {
+  readonly caption: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly TableCell[])[];
+}
+
+/** A grid of errors; rows are what is compared within a layer. */
+export interface HeatMapView {
+  readonly title: string;
+  readonly rowName: string;
+  readonly layers: readonly number[];
+  readonly rows: readonly string[];
+  /** `[rows][layers]` */
+  readonly values: readonly (readonly (number | null)[])[];
+  /** The largest ones, in words. */
+  readonly worst: string;
+}
+
+export interface CurvePoint {
+  readonly from: number;
+  readonly to: number;
+  readonly divergence: number | null;
+}
+
+export interface SchemeView {
+  readonly id: string;
+  readonly title: string;
+  readonly fingerprint: string | null;
+  readonly verdict: Verdict;
+  /** Null where there are no bytes or no figures. */
+  readonly bits: number | null;
+  readonly error: number | null;
+  readonly heatMaps: readonly HeatMapView[];
+  readonly curve: readonly CurvePoint[];
+  readonly buckets: TableView | null;
+  readonly notes: readonly string[];
+  readonly memory: readonly MemoryFigure[];
+}
+
+export interface ReportView {
+  readonly kind: 'comparison' | 'evaluation';
+  readonly title: string;
+  readonly subtitle: string;
+  readonly valid: boolean;
+  /** What `error` is, with its unit. */
+  readonly errorName: string;
+  readonly bitsName: string;
+  readonly schemes: readonly SchemeView[];
+  readonly paretoFront: readonly string[];
+  readonly tables: readonly TableView[];
+  /** Where heat maps change colour: limits of the verdicts among them. */
+  readonly limits: { readonly safe: number; readonly care: number };
+  /** Of one sequence: which layers. Null where memory is not known. */
+  readonly memoryNote: string | null;
+  readonly facts: readonly Fact[];
+}
