@@ -34,6 +34,7 @@ test('everything is found and works here', timeout, async () => {
     '@lowbit-kv/core',
     '@lowbit-kv/harness',
     '@lowbit-kv/model-onnx',
+    '@lowbit-kv/report',
     ...[...BUILTIN_PACKAGES].sort(),
   ]);
   expect(report.schemes).toEqual(
