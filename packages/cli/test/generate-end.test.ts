@@ -1,4 +1,5 @@
 // `lowbit-kv generate`: what ends a text, Ctrl-C among it.
+import { existsSync } from 'node:fs';
 import { openTokenizer } from '@lowbit-kv/model-onnx';
 import { expect, test } from 'vitest';
 import { CHAT, generations, PROMPT } from './support/generations.js';
@@ -81,3 +82,13 @@ test('Ctrl-C ends the process with 130, and the text stays', async () => {
   const [, tokens = ''] = /^(\d+) tokens, .* \(interrupted\)/m.exec(stderr) ?? [];
   expect(stdout).toBe(await textOf('--scheme', 'f16', '--max-tokens', tokens));
 });
+
+test.skipIf(!existsSync('/dev/full'))(
+  'a full disk under stdout is told, without a stack',
+  async () => {
+    const { code, stderr } = await runCli(['schemes'], { stdoutFile: '/dev/full' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: stdout: .*ENOSPC/);
+    expect(stderr).not.toContain('    at ');
+  },
+);

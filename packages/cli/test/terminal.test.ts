@@ -1,6 +1,7 @@
 // Where text goes, and when it has colours.
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { Terminal } from '../src/index.js';
+import { Interrupted, processTerminal } from '../src/terminal.js';
 
 function terminalOf(isTTY: boolean, environment: Record<string, string> = {}) {
   const written = { out: '', err: '' };
@@ -49,4 +50,31 @@ test('there is no status without a terminal', () => {
   terminal.status('first');
   terminal.print('data');
   expect(written).toEqual({ out: 'data\n', err: '' });
+});
+
+const before = process.listeners('SIGINT');
+afterEach(() => {
+  vi.restoreAllMocks();
+  for (const listener of process.listeners('SIGINT'))
+    if (!before.includes(listener)) process.off('SIGINT', listener);
+});
+
+test('a Ctrl-C that comes twice at once is one, and a later one ends the process', () => {
+  const exit = vi.spyOn(process, 'exit').mockImplementation((() => undefined) as never);
+  const now = vi.spyOn(performance, 'now').mockReturnValue(1000);
+  const signal = processTerminal().interruption();
+  expect(signal.aborted).toBe(false);
+  process.emit('SIGINT');
+  expect(signal.reason).toBeInstanceOf(Interrupted);
+  now.mockReturnValue(1400);
+  process.emit('SIGINT');
+  expect(exit).not.toHaveBeenCalled();
+  now.mockReturnValue(1501);
+  process.emit('SIGINT');
+  expect(exit).toHaveBeenCalledExactlyOnceWith(130);
+});
+
+test('nobody listens for Ctrl-C before a command wants to stop by it', () => {
+  processTerminal();
+  expect(process.listeners('SIGINT')).toEqual(before);
 });

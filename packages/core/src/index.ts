@@ -7,13 +7,13 @@ export type { CacheCapacity } from './cache/capacity.js';
 export { type CreateCacheOptions, createCache } from './cache/create-cache.js';
 export type { ExportedBlock, MaterializedLayer } from './cache/export.js';
 export { Sequence } from './cache/sequence.js';
+export { SNAPSHOT_VERSION } from './cache/snapshot.js';
 export {
   parseSnapshotHeader,
-  SNAPSHOT_VERSION,
   type SnapshotHeader,
   type SnapshotSection,
   snapshotSections,
-} from './cache/snapshot.js';
+} from './cache/snapshot-header.js';
 export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache/stats.js';
 export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';

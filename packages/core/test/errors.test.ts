@@ -13,6 +13,7 @@ import {
   f32Tensor,
   formatValue,
   LowbitKvError,
+  movedError,
   referenceBackend,
   type Scheme,
   schemeFingerprint,
@@ -427,4 +428,18 @@ describe('formatValue', () => {
     expect(formatValue('x'.repeat(500)).length).toBeLessThan(130);
     expect(formatValue(Array(500).fill(1)).length).toBeLessThan(165);
   });
+});
+
+it('a moved error says its place in the whole, and where it came from', () => {
+  const error = new LowbitKvError('NON_FINITE', {
+    message: 'a key is not finite',
+    value: Number.NaN,
+    valid: 'finite numbers',
+    next: 'Check the model.',
+    where: { layer: 0, token: 7 },
+  });
+  const moved = movedError(error, { layer: 18 });
+  expect(moved).toMatchObject({ code: 'NON_FINITE', valid: 'finite numbers', cause: error });
+  expect(moved.where).toEqual({ layer: 18, token: 7 });
+  expect(moved.message).toBe(error.message.replace('layer 0', 'layer 18'));
 });

@@ -1,5 +1,6 @@
 /** Runs the real command from its sources in a child process. */
 import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -15,6 +16,8 @@ export interface CliOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Closes the reading end of stdout before anything is written, as a `head` that has seen enough. */
   readonly closedStdout?: boolean;
+  /** A file in place of the pipe, whose text is then empty. */
+  readonly stdoutFile?: string;
   /** Asked again and again with what stdout has: when it says yes, Ctrl-C is sent, once. */
   readonly interruptWhen?: (stdout: string) => boolean;
 }
@@ -32,6 +35,7 @@ export const SOURCE_ARGUMENTS = ['--conditions=@lowbit-kv/source', `--import=${t
 export function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const { NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
+    const file = options.stdoutFile === undefined ? undefined : openSync(options.stdoutFile, 'w');
     const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, ...args], {
       cwd: options.directory ?? path('.'),
       env: {
@@ -39,14 +43,15 @@ export function runCli(args: readonly string[], options: CliOptions = {}): Promi
         TSX_TSCONFIG_PATH: path('../../../../tsconfig.base.json'),
         ...options.environment,
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', file ?? 'pipe', 'pipe'],
     });
+    if (file !== undefined) closeSync(file);
     const output = { stdout: '', stderr: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       output.stdout += text;
     });
-    if (options.closedStdout === true) child.stdout.destroy();
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    if (options.closedStdout === true) child.stdout?.destroy();
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       output.stderr += text;
     });
     const asking = setInterval(() => {

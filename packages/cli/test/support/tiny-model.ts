@@ -24,7 +24,6 @@ const SIZES = {
   kvHeads: 2,
   headDim: 32,
 };
-export const TINY_LAYERS = SIZES.layers;
 export const TINY_HEADS = { query: SIZES.queryHeads, kv: SIZES.kvHeads, dim: SIZES.headDim };
 
 const CONFIG = {

@@ -3,60 +3,32 @@
  *
  * `LBKV`, u32 version, u32 header length, header JSON, payload pages, SHA-256 of everything before it. Little endian.
  */
-import * as z from 'zod';
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checksum } from '../fingerprint.js';
 import type { PackedTensorPlan } from '../law/encode.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import type { LayerUnit } from '../plan/model-layers.js';
-import {
-  type LayerPlan,
-  type PageClass,
-  type Plan,
-  type TensorPlan,
-  WINDOW_PAGE_TOKENS,
-} from '../plan/plan.js';
+import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
 import { validatePage } from '../plan/validate-page.js';
 import { type HeldPage, type PagePool, Reservation } from './page-pool.js';
 import { pageBytes, readPages } from './read-pages.js';
 import type { Sequence } from './sequence.js';
+import {
+  invalidSnapshot,
+  PAGE_KINDS,
+  type PageCounts,
+  pageCount,
+  parseSnapshotHeader,
+  type SnapshotHeader,
+  snapshotSections,
+} from './snapshot-header.js';
 import { type Entry, heldFrom, type TensorState } from './tensor-state.js';
 
 export const SNAPSHOT_VERSION = 1;
 const MAGIC = [0x4c, 0x42, 0x4b, 0x56];
 const PREFIX_BYTES = 12;
 const CHECKSUM_BYTES = 32;
-
-const index = z.int().min(0);
-const entrySchema = z.strictObject({
-  kind: z.literal(['packed', 'window']),
-  page: index,
-  slot: index,
-  count: z.int().min(1),
-  position: index,
-});
-const headerSchema = z.strictObject({
-  fingerprint: z.string(),
-  scheme: z.string(),
-  /** Pages per class; page numbers in entries count within the container. */
-  pages: z.array(
-    z.strictObject({ packed: z.array(z.int().min(1)), window: index, statistics: index }),
-  ),
-  sequences: z.array(
-    z.strictObject({
-      length: index,
-      states: z.array(
-        z.strictObject({ entries: z.array(entrySchema), statistics: z.int().min(-1) }),
-      ),
-    }),
-  ),
-});
-/** What a snapshot says of its sequences and pages (docs/block-format.md 13). */
-export type SnapshotHeader = z.infer<typeof headerSchema>;
-type Header = SnapshotHeader;
-
-const KINDS: readonly PageKind[] = ['packed', 'window', 'statistics'];
 
 interface SlotRange {
   first: number;
@@ -98,7 +70,7 @@ export async function writeSnapshot(
   sequences: readonly Sequence[],
 ): Promise<Uint8Array> {
   const classes = plan.classes.map(() => new Renumbering());
-  const header: Header = {
+  const header: SnapshotHeader = {
     fingerprint: plan.fingerprint,
     scheme: plan.scheme.id,
     pages: [],
@@ -121,7 +93,7 @@ export async function writeSnapshot(
   const chunks: Uint8Array[] = [];
   await eachTensor(plan, async (tensor, unit) => {
     const { pages, slots } = classes[tensor.class] as Renumbering;
-    for (const kind of KINDS) {
+    for (const kind of PAGE_KINDS) {
       if (pages[kind].length === 0) continue;
       const bytes = await readPages(store, unit, tensor.tensor, kind, pages[kind]);
       const size = pageBytes(tensor, kind);
@@ -188,7 +160,7 @@ export async function readSnapshot(
   checkHeader(header, plan);
   const expected = payloadBytes(header, plan);
   if (payload.length !== expected)
-    invalid('the payload has the wrong size', payload.length, `${expected} bytes`);
+    invalidSnapshot('the payload has the wrong size', payload.length, `${expected} bytes`);
   checkPages(header, plan, payload);
 
   const reservations = pools.map((pool) => new Reservation(pool));
@@ -197,7 +169,7 @@ export async function readSnapshot(
     for (const reservation of reservations) reservation.undo();
   };
   for (const [i, reservation] of reservations.entries()) {
-    const kind = KINDS.find((k) => reservation.missing[k] > 0);
+    const kind = PAGE_KINDS.find((k) => reservation.missing[k] > 0);
     if (kind === undefined) continue;
     const needed =
       reservation.taken.filter((held: HeldPage) => held.kind === kind).length +
@@ -213,7 +185,7 @@ export async function readSnapshot(
   try {
     let at = 0;
     await eachTensor(plan, async (tensor, unit) => {
-      for (const kind of KINDS) {
+      for (const kind of PAGE_KINDS) {
         const pages = (taken[tensor.class] as Record<PageKind, number[]>)[kind];
         if (pages.length === 0) continue;
         const size = pages.length * pageBytes(tensor, kind);
@@ -231,75 +203,93 @@ export async function readSnapshot(
   return adopt(header, taken, pools);
 }
 
-function open(bytes: Uint8Array): { header: Header; payload: Uint8Array } {
+function open(bytes: Uint8Array): { header: SnapshotHeader; payload: Uint8Array } {
   if (!(bytes instanceof Uint8Array))
-    return invalid('a snapshot must be a Uint8Array', typeof bytes, 'the bytes that snapshot gave');
+    return invalidSnapshot(
+      'a snapshot must be a Uint8Array',
+      typeof bytes,
+      'the bytes that snapshot gave',
+    );
   if (bytes.length < PREFIX_BYTES + CHECKSUM_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte))
-    return invalid('not a lowbit-kv snapshot', bytes.length, 'a container that starts with LBKV');
+    return invalidSnapshot(
+      'not a lowbit-kv snapshot',
+      bytes.length,
+      'a container that starts with LBKV',
+    );
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint32(4, true);
   if (version !== SNAPSHOT_VERSION)
-    invalid('unknown snapshot version', version, String(SNAPSHOT_VERSION));
+    invalidSnapshot('unknown snapshot version', version, String(SNAPSHOT_VERSION));
   const headerLength = view.getUint32(8, true);
   const end = bytes.length - CHECKSUM_BYTES;
   if (headerLength > end - PREFIX_BYTES)
-    invalid('the header is longer than the file', headerLength, `at most ${end - PREFIX_BYTES}`);
+    invalidSnapshot(
+      'the header is longer than the file',
+      headerLength,
+      `at most ${end - PREFIX_BYTES}`,
+    );
   const digest = checksum(bytes.subarray(0, end));
   if (digest.some((byte, i) => byte !== bytes[end + i])) {
-    invalid('the checksum does not match', 'a damaged container', 'the bytes as they were written');
+    invalidSnapshot(
+      'the checksum does not match',
+      'a damaged container',
+      'the bytes as they were written',
+    );
   }
   const header = parseSnapshotHeader(bytes.subarray(PREFIX_BYTES, PREFIX_BYTES + headerLength));
   return { header, payload: bytes.subarray(PREFIX_BYTES + headerLength, end) };
 }
 
-/** The header from its bytes. Throws SNAPSHOT_INVALID. */
-export function parseSnapshotHeader(bytes: Uint8Array): SnapshotHeader {
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (cause) {
-    invalid('the header is not JSON', String(cause), 'JSON text');
-  }
-  const parsed = headerSchema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  return invalid('the header is malformed', issue?.path.join('.'), issue?.message ?? '');
-}
-
-function checkHeader(header: Header, plan: Plan): void {
+function checkHeader(header: SnapshotHeader, plan: Plan): void {
   if (header.pages.length !== plan.classes.length)
-    invalid('wrong number of page classes', header.pages.length, String(plan.classes.length));
+    invalidSnapshot(
+      'wrong number of page classes',
+      header.pages.length,
+      String(plan.classes.length),
+    );
   for (const [i, counts] of header.pages.entries()) {
     const { blockTokens, statisticsTokens } = plan.classes[i] as PageClass;
     const longest = counts.packed.find((tokens) => tokens > blockTokens);
     if (longest !== undefined)
-      invalid('a packed page is longer than a block', longest, `at most ${blockTokens} tokens`);
+      invalidSnapshot(
+        'a packed page is longer than a block',
+        longest,
+        `at most ${blockTokens} tokens`,
+      );
     if (statisticsTokens === 0 && counts.statistics > 0)
-      invalid('a statistics page nobody takes', counts.statistics, '0');
+      invalidSnapshot('a statistics page nobody takes', counts.statistics, '0');
   }
   for (const sequence of header.sequences) {
     if (sequence.states.length !== plan.classes.length)
-      invalid('wrong number of states', sequence.states.length, String(plan.classes.length));
+      invalidSnapshot(
+        'wrong number of states',
+        sequence.states.length,
+        String(plan.classes.length),
+      );
     for (const [i, state] of sequence.states.entries())
       checkState(state, sequence.length, i, header, plan);
   }
 }
 
 function checkState(
-  state: Header['sequences'][number]['states'][number],
+  state: SnapshotHeader['sequences'][number]['states'][number],
   length: number,
   i: number,
-  header: Header,
+  header: SnapshotHeader,
   plan: Plan,
 ): void {
-  const counts = header.pages[i] as Header['pages'][number];
+  const counts = header.pages[i] as PageCounts;
   const pageClass = plan.classes[i] as PageClass;
   const window = pageClass.slidingWindow;
   if (state.statistics >= counts.statistics)
-    invalid('a statistics page does not exist', state.statistics, `below ${counts.statistics}`);
+    invalidSnapshot(
+      'a statistics page does not exist',
+      state.statistics,
+      `below ${counts.statistics}`,
+    );
   if (pageClass.statisticsTokens > 0 && state.statistics < 0) {
     if (state.entries.some((entry) => entry.kind === 'packed'))
-      invalid('packed tokens lack their statistics', state.statistics, 'a statistics page');
+      invalidSnapshot('packed tokens lack their statistics', state.statistics, 'a statistics page');
   }
   let position = 0;
   let part = 0;
@@ -308,29 +298,33 @@ function checkState(
     const existing = entry.kind === 'packed' ? counts.packed.length : counts.window;
     const slots = entry.kind === 'packed' ? (counts.packed[entry.page] ?? 0) : WINDOW_PAGE_TOKENS;
     if (entry.page >= existing)
-      invalid(`a ${entry.kind} page does not exist`, entry.page, `below ${existing}`);
+      invalidSnapshot(`a ${entry.kind} page does not exist`, entry.page, `below ${existing}`);
     if (entry.slot + entry.count > slots || (entry.kind === 'packed' && entry.slot !== 0))
-      invalid('an entry reaches past its page', entry, `slots of a ${entry.kind} page`);
+      invalidSnapshot('an entry reaches past its page', entry, `slots of a ${entry.kind} page`);
     if (entry.position < position || (entry.position > position && window === null))
-      invalid('entries are out of order', entry.position, String(position));
+      invalidSnapshot('entries are out of order', entry.position, String(position));
     position = entry.position + entry.count;
     const next = partOf(entry, pageClass);
     if (next < part || (next === SINK && position > pageClass.sinks))
-      invalid('entries are out of order', entry, 'sinks, packed blocks, f16 tail');
+      invalidSnapshot('entries are out of order', entry, 'sinks, packed blocks, f16 tail');
     part = next;
     const key = `${entry.kind} ${entry.page}`;
     if (pages.has(key))
-      invalid('a page is used twice by one sequence', entry.page, 'each page once');
+      invalidSnapshot('a page is used twice by one sequence', entry.page, 'each page once');
     pages.add(key);
   }
   if (position !== length)
-    invalid('entries do not end at the length of the sequence', position, String(length));
+    invalidSnapshot('entries do not end at the length of the sequence', position, String(length));
   const oldest = window === null ? 0 : Math.max(window.sinks, length - window.size);
   if (oldest < length && heldFrom(state.entries, length) > oldest)
-    invalid('visible tokens are missing', heldFrom(state.entries, length), `at most ${oldest}`);
+    invalidSnapshot(
+      'visible tokens are missing',
+      heldFrom(state.entries, length),
+      `at most ${oldest}`,
+    );
   const seenForEver = Math.min(window?.sinks ?? 0, length);
   const firstSeen = heldFrom(state.entries, seenForEver);
-  if (firstSeen > 0) invalid('sinks of the sliding window are missing', firstSeen, '0');
+  if (firstSeen > 0) invalidSnapshot('sinks of the sliding window are missing', firstSeen, '0');
 }
 
 const SINK = 0;
@@ -342,27 +336,19 @@ function partOf({ kind, position }: Entry, { sinks }: PageClass): number {
 }
 
 /** Damaged scales or outlier lists decode to something plausible: every packed page is checked before it is used. */
-function checkPages(header: Header, plan: Plan, payload: Uint8Array): void {
-  let at = 0;
-  for (const { key, value, layer } of plan.layers) {
-    for (const tensor of [key, value]) {
-      const counts = header.pages[tensor.class] as Header['pages'][number];
-      const size = pageBytes(tensor, 'packed');
-      if (tensor.layout !== null) {
-        for (const [i, valid] of counts.packed.entries()) {
-          const page = payload.subarray(at + i * size, at + (i + 1) * size);
-          validatePage(tensor as PackedTensorPlan, page, valid, layer);
-        }
-      }
-      for (const kind of KINDS) at += pageCount(counts, kind) * pageBytes(tensor, kind);
+function checkPages(header: SnapshotHeader, plan: Plan, payload: Uint8Array): void {
+  for (const { unit, tensor, kind, offset, pageBytes: size } of snapshotSections(header, plan)) {
+    const tensorPlan = unit[tensor];
+    if (kind !== 'packed' || tensorPlan.layout === null) continue;
+    const { packed } = header.pages[tensorPlan.class] as PageCounts;
+    for (const [i, valid] of packed.entries()) {
+      const page = payload.subarray(offset + i * size, offset + (i + 1) * size);
+      validatePage(tensorPlan as PackedTensorPlan, page, valid, unit.layer);
     }
   }
 }
 
-function takePages(
-  counts: Header['pages'][number],
-  reservation: Reservation,
-): Record<PageKind, number[]> {
+function takePages(counts: PageCounts, reservation: Reservation): Record<PageKind, number[]> {
   const take = (kind: PageKind) =>
     Array.from({ length: pageCount(counts, kind) }, () => reservation.take(kind));
   return { packed: take('packed'), window: take('window'), statistics: take('statistics') };
@@ -370,7 +356,7 @@ function takePages(
 
 /** Turns container page numbers into pool pages, with one reference per entry that uses them. */
 function adopt(
-  header: Header,
+  header: SnapshotHeader,
   taken: readonly Record<PageKind, number[]>[],
   pools: readonly PagePool[],
 ): RestoredSequence[] {
@@ -394,7 +380,7 @@ function adopt(
     ),
   }));
   for (const [i, kinds] of taken.entries()) {
-    for (const kind of KINDS) {
+    for (const kind of PAGE_KINDS) {
       for (const page of kinds[kind])
         if (!seen.has(`${i} ${kind} ${page}`)) pools[i]?.release(kind, page);
     }
@@ -402,42 +388,9 @@ function adopt(
   return restored;
 }
 
-/** Pages of one kind of one tensor, one after another in the payload. */
-export interface SnapshotSection {
-  readonly unit: LayerPlan;
-  readonly tensor: 'key' | 'value';
-  readonly kind: PageKind;
-  /** Bytes from the start of the payload. */
-  readonly offset: number;
-  readonly pages: number;
-  readonly pageBytes: number;
-}
-
-/** Where the payload of a snapshot of this plan has what, in order; sections without pages are left out. */
-export function snapshotSections(header: SnapshotHeader, plan: Plan): SnapshotSection[] {
-  const sections: SnapshotSection[] = [];
-  let offset = 0;
-  for (const unit of plan.layers) {
-    for (const tensor of ['key', 'value'] as const) {
-      const counts = header.pages[unit[tensor].class] as Header['pages'][number];
-      for (const kind of KINDS) {
-        const size = pageBytes(unit[tensor], kind);
-        const pages = pageCount(counts, kind);
-        if (pages > 0) sections.push({ unit, tensor, kind, offset, pages, pageBytes: size });
-        offset += pages * size;
-      }
-    }
-  }
-  return sections;
-}
-
-function payloadBytes(header: Header, plan: Plan): number {
+function payloadBytes(header: SnapshotHeader, plan: Plan): number {
   const last = snapshotSections(header, plan).at(-1);
   return last === undefined ? 0 : last.offset + last.pages * last.pageBytes;
-}
-
-function pageCount(counts: Header['pages'][number], kind: PageKind): number {
-  return kind === 'packed' ? counts.packed.length : counts[kind];
 }
 
 async function eachTensor(
@@ -448,13 +401,4 @@ async function eachTensor(
     await act(unit.key, { index, plan: unit });
     await act(unit.value, { index, plan: unit });
   }
-}
-
-function invalid(message: string, value: unknown, valid: string): never {
-  throw new LowbitKvError('SNAPSHOT_INVALID', {
-    message,
-    value,
-    valid,
-    next: 'Take the snapshot again; this one cannot be restored.',
-  });
 }

@@ -117,7 +117,7 @@ export function chooseModels(
       message: `the repository has several models: ${valid.join(', ')}`,
       value: `${valid.length} models`,
       valid,
-      next: `Choose one with \`--file ${valid[0]}\` (in code: \`files: ['${valid[0]}']\`).`,
+      next: `Choose one with \`--model-file ${valid[0]}\` (in code: \`files: ['${valid[0]}']\`).`,
     });
   }
   const chosen = choices.map((choice) => {

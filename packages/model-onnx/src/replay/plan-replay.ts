@@ -1,5 +1,5 @@
 /**
- * Exact streaming evaluation at prefill speed: layer by layer, a whole window runs at once, and every position sees what
+ * Exact streaming evaluation in one pass: layer by layer, a whole window runs at once, and every position sees what
  * step-by-step decoding would have shown it. Causality makes the two equal.
  */
 import { type Backend, LowbitKvError, type Plan } from '@lowbit-kv/core';
