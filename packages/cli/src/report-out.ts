@@ -8,10 +8,9 @@ import {
   createPlan,
   type Geometry,
   LowbitKvError,
-  planBytes,
   schemeDataOf,
 } from '@lowbit-kv/core';
-import type { MemoryFigure } from '@lowbit-kv/harness';
+import { type MemoryFigure, memoryFigures } from '@lowbit-kv/harness';
 import { type AnyReport, checkReportFolder, writeReportFiles } from '@lowbit-kv/report';
 import { readOwnManifest } from './manifest.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from './schemes/builtin-schemes.js';
@@ -71,9 +70,6 @@ function configOf({ scheme, source }: NamedScheme): string | null {
   ].join('\n');
 }
 
-/** Context lengths as those of a comparison. */
-const LENGTHS = [8192, 32768, 131072];
-
 /** Schemes that cannot be planned are left out: the report says of them that they are refused, and why. */
 function memoryOf(
   named: readonly NamedScheme[],
@@ -84,10 +80,7 @@ function memoryOf(
     const calibration = calibrations[scheme.id];
     try {
       const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
-      figures[scheme.id] = LENGTHS.map((tokens) => {
-        const { total, f16Total } = planBytes(plan, tokens);
-        return { tokens, bytes: total, f16Bytes: f16Total, ratio: f16Total / total };
-      });
+      figures[scheme.id] = memoryFigures(plan);
     } catch (error) {
       if (!LowbitKvError.is(error)) throw error;
     }

@@ -54,6 +54,7 @@ export { type GateCondition, parseChangeCondition, parseCondition } from './gate
 export { checkGate, type GateFailure, type GateOptions, type GateResult } from './gate/gate.js';
 export { type MetricInfo, type Place, placeText } from './gate/metric.js';
 export { gateMetrics, type JudgedReport, type ReportKind } from './gate/report-figures.js';
+export { MEMORY_TOKENS, memoryFigures } from './memory.js';
 export { mergeReports } from './merge-reports.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';
 export { calibrationStage } from './pre-rope.js';

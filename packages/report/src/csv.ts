@@ -1,7 +1,12 @@
 /**
  * A report as CSV (RFC 4180): one row per scheme, columns that keep their names and order. README.md says what they hold.
  */
-import type { CompareReport, EvalReport, MemoryFigure } from '@lowbit-kv/harness';
+import {
+  type CompareReport,
+  type EvalReport,
+  MEMORY_TOKENS,
+  type MemoryFigure,
+} from '@lowbit-kv/harness';
 import { visible } from './markup.js';
 import { type AnyReport, isComparison } from './report-kind.js';
 
@@ -35,9 +40,6 @@ const stored = (cell: (row: Extract<CompareRow, { status: 'measured' }>) => Cell
 const attended = (cell: (row: Extract<CompareRow, { status: 'measured' | 'simulated' }>) => Cell) =>
   when<CompareRow, 'measured' | 'simulated'>(['measured', 'simulated'], (row) => cell(row));
 
-/** Context lengths of a comparison's memory figures. */
-const MEMORY_LENGTHS = [8192, 32768, 131072];
-
 function compareColumns({ paretoFront }: CompareReport): readonly Column<CompareRow>[] {
   return [
     ...identity,
@@ -53,7 +55,7 @@ function compareColumns({ paretoFront }: CompareReport): readonly Column<Compare
     ['worst_head_nmse', attended(({ output }) => output.worstHead.nmse)],
     ['key_nmse', attended(({ key }) => key.nmse)],
     ['value_nmse', attended(({ value }) => value.nmse)],
-    ...MEMORY_LENGTHS.flatMap((tokens): Column<CompareRow>[] => {
+    ...MEMORY_TOKENS.flatMap((tokens): Column<CompareRow>[] => {
       const at = (row: { readonly memory: readonly MemoryFigure[] }) =>
         row.memory.find((figure) => figure.tokens === tokens);
       return [
