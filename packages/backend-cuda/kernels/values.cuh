@@ -63,12 +63,16 @@ __device__ __forceinline__ void sumWeights(int (&sum)[4], const uint32_t (&weigh
   for (int step = first; step < first + STEPS; step++) multiplyUnsigned(sum, a, weights[2 * step], weights[2 * step + 1]);
 }
 
-/// Values of the middle code of two groups: zero + 2^(bits - 1) scale.
+/// `sum`, and two weights times the values of the middle codes of their groups: zero + 2^(bits - 1) scale.
 template <int BITS>
-__device__ __forceinline__ uint32_t middleOf(uint32_t scales, uint32_t zeros) {
-  const __half2 middle = __hfma2(*reinterpret_cast<const __half2*>(&scales), __float2half2_rn(static_cast<float>(1 << (BITS - 1))),
-                                 *reinterpret_cast<const __half2*>(&zeros));
-  return *reinterpret_cast<const uint32_t*>(&middle);
+__device__ __forceinline__ float addMiddles(float sum, float first, float second, uint32_t scales, uint32_t zeros) {
+  constexpr float MIDDLE = static_cast<float>(1 << (BITS - 1));
+  // f16 holds 128 scales to a 32nd of one only.
+  if constexpr (BITS > 4)
+    return fmaf(second, fmaf(highHalf(scales), MIDDLE, highHalf(zeros)), fmaf(first, fmaf(lowHalf(scales), MIDDLE, lowHalf(zeros)), sum));
+  const __half2 pair = __hfma2(*reinterpret_cast<const __half2*>(&scales), __float2half2_rn(MIDDLE), *reinterpret_cast<const __half2*>(&zeros));
+  const uint32_t middles = *reinterpret_cast<const uint32_t*>(&pair);
+  return fmaf(second, highHalf(middles), fmaf(first, lowHalf(middles), sum));
 }
 
 /// Values with groups along tokens: weights are rounded as they are, sums of groups are scaled. Codes around zero count from their
@@ -172,16 +176,18 @@ __device__ __forceinline__ void meetFoldedValues(Seen<V>& seen, float (&logits)[
     for (int v = 0; v < TOKEN_ROWS / 8; v++) {
       const uint4 s = reinterpret_cast<const uint4*>(plane + 2 * group * PAGE_TOKENS)[v];
       const uint32_t pairs[4] = {s.x, s.y, s.z, s.w};
-      uint32_t middles[4];
       if constexpr (V.hasZero) {
         const uint4 z = reinterpret_cast<const uint4*>(plane + V.zeroByte() - V.scaleByte() + 2 * group * PAGE_TOKENS)[v];
-        middles[0] = middleOf<V.bits>(s.x, z.x), middles[1] = middleOf<V.bits>(s.y, z.y);
-        middles[2] = middleOf<V.bits>(s.z, z.z), middles[3] = middleOf<V.bits>(s.w, z.w);
+        const uint32_t zeroPairs[4] = {z.x, z.y, z.z, z.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          const int i = 8 * v + 2 * j;
+          zeros = addMiddles<V.bits>(zeros, logits[i], logits[i + 1], pairs[j], zeroPairs[j]);
+        }
       }
 #pragma unroll
       for (int j = 0; j < 4; j++) {
         const int i = 8 * v + 2 * j;
-        if constexpr (V.hasZero) zeros = fmaf(logits[i + 1], highHalf(middles[j]), fmaf(logits[i], lowHalf(middles[j]), zeros));
         weights[i / 2] = weightBytes(fmaf(logits[i] * unit, lowHalf(pairs[j]), UNSIGNED_ZERO),
                                      fmaf(logits[i + 1] * unit, highHalf(pairs[j]), UNSIGNED_ZERO));
       }

@@ -113,7 +113,7 @@ async function checkPlan(name: string, plan: Plan): Promise<string> {
 }
 
 async function checkInput(input: AdversarialInput, plan: Plan): Promise<void> {
-  const tolerances = tolerancesOf(input);
+  const tolerances = tolerancesOf(input, plan);
   const twin = await createTwin(plan, backend, { tokens: 1024, tolerances });
   try {
     await attendAdversarial(twin, input);
