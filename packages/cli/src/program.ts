@@ -1,7 +1,9 @@
 /**
  * The command line: commands, options and help. Each command's code is loaded when it runs.
  */
-import { Command, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
+import { SHELLS } from './completion/scripts.js';
+import { applyConfig, type ConfigFlags, type Origins } from './config/apply-config.js';
 import { failIfOption, gateOption } from './gate-option.js';
 import { readOwnManifest } from './manifest.js';
 import { addModelCommands } from './model-commands.js';
@@ -30,6 +32,10 @@ export type AddCommand = <Options>(
   >,
 ) => Command;
 
+const SETTINGS_HELP =
+  '\nOptions may also stand in lowbit-kv.config.{ts,js,json}, or in the environment: LOWBIT_KV_ and the name, in capitals.\n' +
+  'Flags win over the environment, that over the file; --print-config shows what came from where.';
+
 export function createProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const { version } = readOwnManifest();
   const program = new Command('lowbit-kv')
@@ -45,6 +51,22 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       getErrHasColors: () => terminal.errColors.isColorSupported,
     });
 
+  program
+    .option(
+      '--config-file <file>',
+      'take options from this file (default: lowbit-kv.config.* here or above)',
+    )
+    .option('--no-config-file', 'take options from no file')
+    .option(
+      '--print-config',
+      'print the options that the command would run with, and where each came from',
+    );
+  let origins: Origins = new Map();
+  program.hook('preSubcommand', async (_, command) => {
+    if (program.args.some((argument) => argument === '-h' || argument === '--help')) return;
+    origins = await applyConfig(command, program.commands, program.opts<ConfigFlags>(), terminal);
+  });
+
   const addCommand: AddCommand = <Options>(
     name: string,
     description: string,
@@ -57,7 +79,12 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     command.helpOption('-h, --help', 'show this help');
     command.showHelpAfterError(`Run \`lowbit-kv ${name} --help\` for the options.`);
     addExamples(command, examples);
+    command.addHelpText('after', SETTINGS_HELP);
     return command.action(async () => {
+      if (program.opts<{ printConfig?: boolean }>().printConfig === true) {
+        (await import('./config/print-config.js')).printConfig(terminal, command, origins);
+        return;
+      }
       const execute = await load();
       setExitCode((await execute(terminal, command.opts() as Options, ...command.args)) ?? 0);
     });
@@ -177,6 +204,26 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     ['lowbit-kv schemes', 'lowbit-kv schemes --json'],
     async () => (await import('./commands/schemes.js')).schemes,
   ).option('--json', 'print the list as JSON');
+
+  addCommand(
+    'backends',
+    'List what can execute schemes on this machine, and why others cannot.',
+    ['lowbit-kv backends', 'lowbit-kv backends --json'],
+    async () => (await import('./commands/backends.js')).backends,
+  ).option('--json', 'print the list as JSON');
+
+  addCommand(
+    'completion',
+    'Print a script that completes commands, options and presets in a shell.',
+    [
+      'source <(lowbit-kv completion bash)',
+      'lowbit-kv completion fish > ~/.config/fish/completions/lowbit-kv.fish',
+    ],
+    async () => {
+      const { completion } = await import('./commands/completion.js');
+      return (own, _, shell = '') => completion(own, program, shell);
+    },
+  ).addArgument(new Argument('<shell>', 'which shell').choices(SHELLS));
 
   addCommand(
     'doctor',

@@ -101,10 +101,10 @@ export class Terminal {
   }
 
   #colors(stream: TextStream): Colors {
-    const { NO_COLOR, TERM } = this.environment;
-    return picocolors.createColors(
-      stream.isTTY === true && (NO_COLOR ?? '') === '' && TERM !== 'dumb',
-    );
+    const { NO_COLOR = '', FORCE_COLOR = '', TERM } = this.environment;
+    const isForced = FORCE_COLOR !== '' && FORCE_COLOR !== '0';
+    const isShown = isForced || (stream.isTTY === true && FORCE_COLOR !== '0' && TERM !== 'dumb');
+    return picocolors.createColors(NO_COLOR === '' && isShown);
   }
 }
 

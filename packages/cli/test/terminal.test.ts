@@ -27,7 +27,10 @@ test.each<[boolean, Record<string, string>, boolean]>([
   [true, { NO_COLOR: '' }, true],
   [true, { TERM: 'dumb' }, false],
   [false, {}, false],
-  [false, { FORCE_COLOR: '1' }, false],
+  [false, { FORCE_COLOR: '1' }, true],
+  [false, { FORCE_COLOR: '0' }, false],
+  [true, { FORCE_COLOR: '0' }, false],
+  [true, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
 ])('terminal %s with %j has colours: %s', (isTTY, environment, colored) => {
   const { terminal } = terminalOf(isTTY, environment);
   expect(terminal.outColors.red('x') !== 'x').toBe(colored);

@@ -40,6 +40,8 @@ export const ERROR_CODES = {
   MODEL_UNSUPPORTED: 'The attention or an input of a model is of a form that cannot be taken over.',
   MODEL_DOWNLOAD: 'A model could not be fetched from the hub.',
   TOKENIZER_INVALID: 'A tokenizer or chat template is missing, damaged or malformed.',
+  CONFIG_INVALID:
+    'A configuration file does not load, or has a setting that is unknown or of the wrong kind.',
   SCHEME_NOT_FOUND: 'A scheme named on the command line could not be resolved.',
   PEER_MISSING: 'An optional peer dependency is not installed.',
   BACKEND_FAILED: 'A backend failed while executing a job.',

@@ -19,9 +19,10 @@ export function compareElsewhere(
   terminal: Terminal,
 ): ComparePart {
   const [command, ...prefix] = self as [string, ...string[]];
-  const child = spawn(command, [...prefix, 'compare', '--json', ...args], {
+  // What the file and the environment say is in the arguments already.
+  const child = spawn(command, [...prefix, 'compare', '--no-config-file', '--json', ...args], {
     cwd: terminal.directory,
-    env: terminal.environment,
+    env: withoutOptions(terminal.environment),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const output: string[] = [];
@@ -51,4 +52,12 @@ export function compareElsewhere(
   // Awaited later: a failure of this process may come first.
   report.catch(() => undefined);
   return { report, stop: () => void child.kill() };
+}
+
+/** The environment without variables of options. */
+function withoutOptions(environment: Terminal['environment']): Terminal['environment'] {
+  const kept = Object.entries(environment).filter(
+    ([name]) => name === 'LOWBIT_KV_LOG' || !name.startsWith('LOWBIT_KV_'),
+  );
+  return Object.fromEntries(kept);
 }
