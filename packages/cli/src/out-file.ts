@@ -19,8 +19,10 @@ export interface OutKind {
 export async function checkOut(path: string, { what, extension, holds }: OutKind): Promise<void> {
   if (!path.endsWith(extension))
     throw refusal(path, `a path that ends in ${extension}`, `Add ${extension} to it.`);
+  const folder = dirname(path);
   try {
-    await access(dirname(path), constants.W_OK);
+    if (!(await stat(folder)).isDirectory()) throw new Error(`${folder} is no folder`);
+    await access(folder, constants.W_OK);
   } catch (cause) {
     throw notWritable(path, cause);
   }
@@ -40,7 +42,8 @@ export async function writeJson(path: string, content: unknown): Promise<void> {
     await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`);
     await rename(beside, path);
   } catch (cause) {
-    await rm(beside, { force: true });
+    // What made the write fail may make this fail.
+    await rm(beside, { force: true }).catch(() => undefined);
     throw notWritable(path, cause);
   }
 }

@@ -63,7 +63,7 @@ async function writeWhole(path: string, text: string): Promise<void> {
     await writeFile(beside, text);
     await rename(beside, path);
   } catch (cause) {
-    await rm(beside, { force: true });
+    await rm(beside, { force: true }).catch(() => undefined);
     throw cause;
   }
 }

@@ -32,15 +32,20 @@ const tsx = pathToFileURL(require.resolve('tsx')).href;
 /** Arguments of node that run `main.ts` from sources. */
 export const SOURCE_ARGUMENTS = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, main];
 
+const { NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
+/** The environment that they need. */
+export const SOURCE_ENVIRONMENT = {
+  ...inherited,
+  TSX_TSCONFIG_PATH: path('../../../../tsconfig.base.json'),
+};
+
 export function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   return new Promise((resolve, reject) => {
-    const { NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
     const file = options.stdoutFile === undefined ? undefined : openSync(options.stdoutFile, 'w');
     const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, ...args], {
       cwd: options.directory ?? path('.'),
       env: {
-        ...inherited,
-        TSX_TSCONFIG_PATH: path('../../../../tsconfig.base.json'),
+        ...SOURCE_ENVIRONMENT,
         ...options.environment,
       },
       stdio: ['ignore', file ?? 'pipe', 'pipe'],
