@@ -1,6 +1,7 @@
 /**
  * Where the command writes: data to stdout, everything else to stderr, colours and progress only to a terminal.
  */
+import { homedir } from 'node:os';
 import picocolors from 'picocolors';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -129,8 +130,15 @@ export function processTerminal(): Terminal {
   });
 }
 
-/** An argument as a shell takes it. */
+/** An argument as a shell takes it, the user's home as `~`: reports are published. */
 function quoted(argument: string): string {
+  const home = homedir();
+  if (home !== '/' && argument.startsWith(`${home}/`))
+    return `~${quotedWords(argument.slice(home.length))}`;
+  return quotedWords(argument);
+}
+
+function quotedWords(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 

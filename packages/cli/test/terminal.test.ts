@@ -1,4 +1,5 @@
 // Where text goes, and when it has colours.
+import { homedir } from 'node:os';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Terminal } from '../src/index.js';
 import { Interrupted, processTerminal } from '../src/terminal.js';
@@ -80,4 +81,13 @@ test('a Ctrl-C that comes twice at once is one, and a later one ends the process
 test('nobody listens for Ctrl-C before a command wants to stop by it', () => {
   processTerminal();
   expect(process.listeners('SIGINT')).toEqual(before);
+});
+
+test('the command line as a shell takes it, with ~ for the home of the user', () => {
+  const home = homedir();
+  const given = ['compare', `${home}/my model/a.json`, "it's", `${home}x`, '--json'];
+  vi.spyOn(process, 'argv', 'get').mockReturnValue(['node', 'main.js', ...given]);
+  expect(processTerminal().commandLine).toBe(
+    `lowbit-kv compare ~'/my model/a.json' 'it'\\''s' ${home}x --json`,
+  );
 });
