@@ -8,37 +8,20 @@ import {
   createPlan,
   f16Tensor,
   f32ToF16,
-  type Geometry,
   type Plan,
   type Sequence,
-  type TensorScheme,
 } from '@lowbit-kv/core';
 import { createTwin, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
-import {
-  asymmetric,
-  bands,
-  channelScaled,
-  createDraws,
-  hybrid,
-  inlineCalibration,
-  inlineScheme,
-  symmetric,
-} from '@lowbit-kv/core/testing';
+import { asymmetric, createDraws, inlineScheme } from '@lowbit-kv/core/testing';
 import { hasBands } from '../src/choose-instance.js';
 import { type CudaBackend, cudaBackend, cudaTensor, DeviceMemory } from '../src/index.js';
-import {
-  BAND_INSTANCES,
-  type BandInstance,
-  INSTANCES,
-  type KernelInstance,
-  type TensorInstance,
-} from '../src/instances.js';
 import {
   ADVERSARIAL_INPUTS,
   type AdversarialInput,
   attendAdversarial,
   tolerancesOf,
 } from './adversarial-inputs.js';
+import { instancePlans } from './instance-plans.js';
 
 const STEPS = 1000;
 
@@ -46,10 +29,7 @@ const backend = cudaBackend();
 const { context, image } = await backend.open();
 console.log(`${context.device.properties.name}, kernels ${image.name}`);
 let failures = 0;
-const plans = [
-  ...INSTANCES.map((instance) => [instance.name, planOf(instance)] as const),
-  ...BAND_INSTANCES.map((instance) => [instance.name, bandPlanOf(instance)] as const),
-];
+const plans = instancePlans();
 const option = '--kernels=';
 const wanted = process.argv.find((argument) => argument.startsWith(option))?.slice(option.length);
 for (const [name, plan] of plans) {
@@ -120,50 +100,6 @@ async function checkInput(input: AdversarialInput, plan: Plan): Promise<void> {
   } finally {
     twin.dispose();
   }
-}
-
-function planOf({ name, key, value, headDim, blockHeads }: KernelInstance): Plan {
-  const scheme = inlineScheme({
-    key: schemeOf(key, true, headDim),
-    value: schemeOf(value, false, headDim),
-  });
-  const hasWider = INSTANCES.some(
-    (other) =>
-      other.name !== name &&
-      other.name.startsWith(name.replace(/_h\d+$/, '_h')) &&
-      other.blockHeads > blockHeads,
-  );
-  return createPlan(scheme, geometryOf(headDim, blockHeads, hasWider), { blockTokens: 128 });
-}
-
-/** Windows of other lengths, so that one tensor has packed tokens that the other has not. */
-function bandPlanOf({ headDim, blockHeads }: BandInstance): Plan {
-  const scheme = inlineScheme({
-    key: bands('midRise', 'head', 40, { recent: 8, flush: 8 }),
-    value: bands('midRise', 'head', 48, { recent: 40, flush: 1 }),
-    sinks: 4,
-  });
-  const geometry = geometryOf(headDim, blockHeads);
-  const calibration = inlineCalibration(scheme, geometry);
-  if (calibration === undefined) throw new Error('bands take their thresholds from a calibration');
-  return createPlan(scheme, geometry, { blockTokens: 128, calibration });
-}
-
-/** Query heads that take several blocks, unless a wider kernel would take them all. */
-function geometryOf(headDim: number, blockHeads: number, hasWider = false): Geometry {
-  const shape = { layers: 1, queryHeads: 2 * (blockHeads + (hasWider ? 0 : 1)), kvHeads: 2 };
-  return { ...shape, keyHeadDim: headDim, valueHeadDim: headDim };
-}
-
-function schemeOf(instance: TensorInstance, isKey: boolean, headDim: number): TensorScheme {
-  const { bits, along, groupSize, hasZero, isHybrid } = instance;
-  const window = { recent: isKey ? 8 : 40, flush: along === 'tokens' ? groupSize : 8 };
-  if (isHybrid) return hybrid(bits as 2, 'full', bits, 'symmetric', along, groupSize, window);
-  if (hasZero) return asymmetric(bits, along, groupSize, window);
-  const isVector = groupSize === headDim;
-  const codes = isVector || (along === 'channels' && !isKey) ? 'signmag' : 'full';
-  const around = symmetric(bits, codes, along, groupSize, window);
-  return isKey && bits === 3 ? channelScaled(around, 40) : around;
 }
 
 /** Steps of a token for some of eight sequences, each in a graph and outside of one, over two layers. */

@@ -1,5 +1,6 @@
 /**
- * Packed bytes and attention of many random plans on the card of this machine against the reference. Run in the workspace:
+ * Packed bytes and attention of many random plans on the card of this machine against the reference: every second one takes a kernel
+ * of the instance table. Run in the workspace:
  * pnpm compare-on-cuda [plans] [seed]
  */
 import { LowbitKvError } from '@lowbit-kv/core';
@@ -7,6 +8,7 @@ import { createTwin, F32_ATTENTION, INTEGER_ATTENTION } from '@lowbit-kv/core/co
 import { createDraws } from '@lowbit-kv/core/testing';
 import { cudaBackend } from '../src/index.js';
 import { drawnPlans } from '../test/support/general/drawn-plans.js';
+import { drawnInstancePlan } from './instance-plans.js';
 
 const count = Number(process.argv[2] ?? 500);
 const seed = Number(process.argv[3] ?? Date.now() & 0x7fffffff);
@@ -18,17 +20,18 @@ console.log(
 
 const draw = createDraws(seed);
 let [done, blocks, bandwidth, overfull] = [0, 0, 0, 0];
-for (const [index, plan] of drawnPlans(2 * count, seed).entries()) {
+for (const [index, drawn] of drawnPlans(2 * count, seed).entries()) {
   if (done === count) break;
+  const plan = index % 2 === 0 ? drawn : drawnInstancePlan(draw);
   const support = backend.supports(plan);
   if (support.kind === 'refused') throw new Error(`plan ${index}: ${support.reasons.join('; ')}`);
-  const isFast = support.kernels.some(({ speed }) => speed === 'bandwidth');
+  const isFast = support.kernels.some(({ speed }) => speed !== 'general');
   const tolerances = isFast ? INTEGER_ATTENTION : F32_ATTENTION;
-  const twin = await createTwin(plan, backend, { tokens: 1024, sequences: 2, tolerances });
+  const twin = await createTwin(plan, backend, { tokens: 3072, sequences: 2, tolerances });
   try {
     const [a, b] = [twin.createPair(), twin.createPair()];
     await twin.step([
-      { pair: a, tokens: 150 + (draw() % 250) },
+      { pair: a, tokens: (isFast ? 500 : 150) + (draw() % 250) },
       { pair: b, tokens: 1 + (draw() % 60) },
     ]);
     for (let step = 0; step < 4; step++) {
