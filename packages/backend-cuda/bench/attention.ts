@@ -88,6 +88,12 @@ const ROWS: readonly Row[] = [
     lengths: even(8, 32 * K),
     geometry: { queryHeads: 8 * group },
   })),
+  ...[8, 16].map((group) => ({
+    name: `2 bit g32, ${group} query heads a kv head, B=8, 32K`,
+    ...affine(2, 32),
+    lengths: even(8, 32 * K),
+    geometry: { queryHeads: 8 * group },
+  })),
   {
     name: '4 bit g128, MHA 32/32, B=8, 128K',
     ...affine(4, 128),

@@ -1,7 +1,7 @@
 /**
  * Every kernel of the instance table on the card of this machine, against the reference: bytes of pages, attention within its
  * tolerance, also for inputs that are made to break it; then a thousand decode steps as a graph against steps outside of one.
- * Run in the workspace: pnpm check-cuda [--kernels=text of their names, or graph for the steps alone]
+ * Run in the workspace: pnpm check-cuda [--kernels=text of their names, or graph for the steps alone] [--images=FOLDER]
  */
 import {
   createCache,
@@ -13,8 +13,9 @@ import {
 } from '@lowbit-kv/core';
 import { createTwin, INTEGER_ATTENTION } from '@lowbit-kv/core/contract';
 import { asymmetric, createDraws, inlineScheme } from '@lowbit-kv/core/testing';
+import { benchBackend } from '../bench/bench-backend.js';
 import { hasBands } from '../src/choose-instance.js';
-import { type CudaBackend, cudaBackend, cudaTensor, DeviceMemory } from '../src/index.js';
+import { type CudaBackend, cudaTensor, DeviceMemory } from '../src/index.js';
 import {
   ADVERSARIAL_INPUTS,
   type AdversarialInput,
@@ -25,7 +26,7 @@ import { instancePlans } from './instance-plans.js';
 
 const STEPS = 1000;
 
-const backend = cudaBackend();
+const backend = benchBackend();
 const { context, image } = await backend.open();
 console.log(`${context.device.properties.name}, kernels ${image.name}`);
 let failures = 0;
