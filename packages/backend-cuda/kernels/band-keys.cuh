@@ -130,10 +130,10 @@ __device__ __forceinline__ void turnParts(Queries<K>& queries, int lane) {
 
 /// What outliers of keys add to the logits of 16 tokens, whose corrections lie in a tile. `queries`: with parts as turnParts leaves them.
 template <PageLayout K>
-__device__ __forceinline__ void meetKeyOutliers(float& upper, float& lower, const __half* rows, const Queries<K>& queries, int lane) {
+__device__ __forceinline__ void meetKeyOutliers(float& upper, float& lower, const uint8_t* tile, const Queries<K>& queries, int lane) {
   using Tile = BandTile<K.headDim>;
   // Lanes 8 i + r: token r + 8 (i % 2), channels 8 (i / 2) on.
-  const uint32_t first = sharedAddress(rows + Tile::at(lane % 16, lane / 16 * 8));
+  const uint32_t first = sharedAddress(reinterpret_cast<const __half*>(tile) + Tile::at(lane % 16, lane / 16 * 8));
   float sums[4] = {};
 #pragma unroll
   for (int half = 0; half < K.halves(); half++) {

@@ -1,4 +1,4 @@
-// Attention of one query token over canonical pages whose outliers are told apart by bands: as decode.cuh, a warp owns pages of
+// Attention of one query token over pages whose outliers are told apart by bands: as decode.cuh, a warp owns pages of
 // one kv head and holds what it has seen of them in registers.
 //
 // The middle band is met by integer tensor cores as codes of two lines that differ by their side: codes that rise with their values,
@@ -25,13 +25,15 @@ struct Bands {
   /// Tiles lie behind the barriers, at multiples of what ldmatrix turns addresses by.
   static constexpr int TILE_ALIGNMENT = 256;
   static constexpr int TILES = WARPS * Slots::BYTES + TILE_ALIGNMENT;
-  static constexpr int SHARED_BYTES = TILES + WARPS * (Tile::BYTES + Tile::TABLE_BYTES);
+  static constexpr int SHARED_BYTES = TILES + WARPS * Tile::BYTES;
   static_assert(WARPS * Slots::BARRIER_BYTES <= TILE_ALIGNMENT && 2 * DIM <= TILE_ALIGNMENT);
-  static_assert(TILES % TILE_ALIGNMENT == 0 && (Tile::BYTES + Tile::TABLE_BYTES) % TILE_ALIGNMENT == 0);
-  static_assert(2 * Tile::BYTES <= Page::SLOT_BYTES, "16 rows of both tensors fit where a page comes to");
+  static_assert(TILES % TILE_ALIGNMENT == 0 && Tile::BYTES % TILE_ALIGNMENT == 0);
+  /// Of 16 tokens outside of pages.
+  static constexpr int REST_BYTES = 16 * 2 * DIM;
+  static_assert(2 * REST_BYTES <= Page::SLOT_BYTES, "16 rows of both tensors fit where a page comes to");
 };
 
-/// Entries of the pages of a warp, 32 of them at a time in its lanes, and how many of their outliers come first.
+/// Entries of the pages of a warp, 32 of them at a time in its lanes, and how many of their bytes come first.
 template <int DIM>
 struct HeldBandPages {
   using Page = BandPage<DIM>;
@@ -55,8 +57,9 @@ struct HeldBandPages {
     held = __ldg(reinterpret_cast<const int4*>(table) + page);
     const int last = Page::CHUNKS * ((held.w & 0xffff) + (held.w >> 16)) - 1;
     const auto bytesOf = [&](const uint8_t* piece) {
-      const int outliers = __ldg(reinterpret_cast<const uint16_t*>(piece + Page::ENDS) + last);
-      return Page::OUTLIERS + (outliers + 15) / 16 * 16;
+      const uint16_t* ends = reinterpret_cast<const uint16_t*>(piece + Page::ENDS);
+      const int outliers = static_cast<int>(__ldg(ends + last) & (BYTES_MARK - 1u));
+      return Page::OUTLIERS + ((__ldg(ends) & BYTES_MARK) != 0 ? outliers + 15 : 2 * outliers + 15) / 16 * 16;
     };
     keyBytes = bytesOf(keyOf(held.x)), valueBytes = bytesOf(valueOf(held.y));
   }
@@ -77,15 +80,13 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   using Page = typename B::Page;
   using Tile = typename B::Tile;
   extern __shared__ __align__(B::TILE_ALIGNMENT) uint8_t shared[];
-  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+  const int lane = heldBack(threadIdx.x % LANES), warp = heldBack(threadIdx.x / LANES);
   const int head = blockIdx.y;
   const Item item = job.itemTable[blockIdx.x];
   if (static_cast<int>(blockIdx.x) >= __ldg(job.items)) return;
 
   typename B::Slots ring(shared, warp, WARPS, lane);
-  uint8_t* own = shared + B::TILES + warp * (Tile::BYTES + Tile::TABLE_BYTES);
-  __half* tile = reinterpret_cast<__half*>(own);
-  Line* table = reinterpret_cast<Line*>(own + Tile::BYTES);
+  uint8_t* tile = shared + B::TILES + warp * Tile::BYTES;
   HeldBandPages<DIM> entries = {job, job.pageTable + item.firstPage, head, item.pages, WARPS, warp};
   const int turns = (item.pages - warp + WARPS - 1) / WARPS;
   entries.hold(0, lane);
@@ -107,7 +108,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
   Queries<K>& queries = columns[0].queries;
   queries.load(job.queries, job.queryType, (firstRow + min(lane / 8, heads - 1)) * DIM, nullptr, job.scale, lane);
   Rest<K, V, 1, WARPS, BandRows<K>, BandRows<V>, BandJob> rest(job.restTable + item.firstRest, item.rests, warp, lane);
-  rest.place(ring.key, ring.key + Tile::BYTES, nullptr);
+  rest.place(ring.key, ring.key + B::REST_BYTES, nullptr);
   if (!rest.isOver()) {
     rest.fetch(job, head, lane);
     rest.meet(columns, job, head, lane);
@@ -133,21 +134,29 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
     float logits[PAGE_TOKENS / 8];
     const int first = slots & 0xffff, end = first + (slots >> 16);
     ring.awaitKey(turn);
+    const bool areBytes = hasBytes<DIM>(ring.key);
+    int before = __reduce_max_sync(ALL, outliersBefore<DIM>(ring.key, first));
     // A loop that is not written out: its code would not fit into the instruction cache. Logits of later tokens push the others on.
 #pragma unroll 1
-    for (int number = 0; number < PAGE_TOKENS / 16; number++) {
-      const bool hasOutliers = Tile::template scatter<InOrder>(tile, table, ring.key, number, first, end, job.key, lane);
-      float upper, lower;
-      keys.meet(upper, lower, ring.key, number, job.key, lane);
-      if (hasOutliers) {
+    for (int pair = 0; pair < PAGE_TOKENS / 32; pair++) {
+      Tile::fillLines(tile, ring.key, pair, job.key, lane);
+      __syncwarp();
+      pushOn<4>(logits);
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const int number = 2 * pair + half;
+        const typename Tile::Run run = Tile::runOf(ring.key, number, before, end);
+        Tile::begin(tile, ring.key, run, half == 1, areBytes, lane);
+        float& upper = logits[PAGE_TOKENS / 8 - 4 + 2 * half];
+        float& lower = logits[PAGE_TOKENS / 8 - 3 + 2 * half];
+        keys.meet(upper, lower, ring.key, number, job.key, lane);
+        Tile::template finish<OutlierOrder::KEY>(tile, ring.key, number, run, half == 1, areBytes, lane);
         __syncwarp();
         meetKeyOutliers<K>(upper, lower, tile, queries, lane);
         __syncwarp();
         Tile::clear(tile, lane);
-        __syncwarp();
+        if (half == 0) __syncwarp();
       }
-      pushOn<2>(logits);
-      logits[PAGE_TOKENS / 8 - 2] = upper, logits[PAGE_TOKENS / 8 - 1] = lower;
     }
     __syncwarp();
     fetchValue(turn);
@@ -160,7 +169,7 @@ __device__ __forceinline__ void attendBands(const BandJob& job) {
       }
     }
     ring.awaitValue(turn);
-    meetBandValues<V>(seen, logits, ring.value, first, end, job.value, tile, table, lane);
+    meetBandValues<V>(seen, logits, ring.value, first, end, job.value, tile, lane);
     __syncwarp();
     if (turn % LANES == LANES - 1) entries.hold(turn + 1, lane);
     fetchKey(turn + 1);

@@ -1,5 +1,5 @@
-// The bytes of the outliers of bands: core's docs/block-format.md, section 5. A CTA takes a head of a pack, whose rows are in the
-// scratch: where its bytes go depends on all slots before them.
+// The outliers of bands: canonical bytes (core's docs/block-format.md, section 5), or words (outlier-words.cuh). A CTA takes a head of
+// a pack, whose rows are in the scratch: where its outliers go depends on all slots before them.
 #pragma once
 #include "general-bands.cuh"
 
@@ -52,6 +52,22 @@ LOWBIT_INLINE uint32_t readEnd(const GeneralTensor& tensor, const unsigned char*
   return loadStored(block + tensor.endsOffset, tensor.endBytes == 2 ? StoredType::F16 : StoredType::F32, entry);
 }
 
+/// `free`: words of the threads that nothing else needs.
+LOWBIT_INLINE void wordsToBytes(const GeneralTensor& tensor, unsigned char* block, uint32_t count, uint32_t* free) {
+  unsigned char* outliers = block + tensor.outliersOffset;
+  LOWBIT_ROLLED
+  for (uint32_t first = 0; first < count; first += GENERAL_THREADS) {
+    inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
+      const uint32_t entry = first + thread;
+      if (entry < count) free[thread] = outlierByte(tensor.headDim, tensor.outlierOrder, loadStored(outliers, StoredType::F16, entry));
+    });
+    // Bytes lie before the words that are still to be read.
+    inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
+      if (first + thread < count) outliers[first + thread] = static_cast<unsigned char>(free[thread]);
+    });
+  }
+}
+
 /// Grid: (heads, packs).
 LOWBIT_INLINE void writeOutliers(const GeneralJob& job, GeneralShared& shared, uint32_t head, uint32_t number) {
   const GeneralTensor& tensor = job.tensor;
@@ -73,7 +89,11 @@ LOWBIT_INLINE void writeOutliers(const GeneralJob& job, GeneralShared& shared, u
       if (bandOf(tensor, value) != Band::MIDDLE) function(i, value);
     }
   };
+  const bool mayHaveWords = tensor.outlierOrder != OutlierOrder::BYTES;
+  const uint32_t firstEnd = pack.slot == 0 ? 0 : readEnd(tensor, block, 0);
+  bool hasBytes = !mayHaveWords || (firstEnd & BYTES_MARK) != 0;
   uint32_t before = pack.slot == 0 ? 0 : readEnd(tensor, block, firstEntry - 1);
+  if (mayHaveWords) before &= BYTES_MARK - 1;
   LOWBIT_ROLLED
   for (uint32_t strip = 0; strip < entries; strip += GENERAL_THREADS) {
     inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
@@ -81,7 +101,15 @@ LOWBIT_INLINE void writeOutliers(const GeneralJob& job, GeneralShared& shared, u
       if (strip + thread < entries) eachOutlier(strip + thread, [&](uint32_t, float) { ++count; });
       shared.parts[0][thread] = count;
     });
-    const uint32_t* ends = shared.parts[scanParts(shared)];
+    const uint32_t result = scanParts(shared);
+    const uint32_t* ends = shared.parts[result];
+    if (!hasBytes && before + ends[GENERAL_THREADS - 1] > tensor.capacity / 2) {
+      hasBytes = true;
+      wordsToBytes(tensor, block, before, shared.parts[1 - result]);
+      inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
+        if (thread == 0 && firstEntry + strip > 0) writeEnd(tensor, block, 0, readEnd(tensor, block, 0) | BYTES_MARK);
+      });
+    }
     inAllThreads<GENERAL_THREADS>([&](uint32_t thread) {
       const uint32_t entry = strip + thread;
       if (entry >= entries) return;
@@ -94,10 +122,18 @@ LOWBIT_INLINE void writeOutliers(const GeneralJob& job, GeneralShared& shared, u
           return;
         }
         const bool outer = bandOf(tensor, value) == Band::OUTER;
-        const int fifth = bandCode(tensor, steps, value) >> 4;
-        block[tensor.outliersOffset + end++] = static_cast<unsigned char>(index | (outer ? 64 : 0) | fifth << 7);
+        const int code = bandCode(tensor, steps, value);
+        const uint32_t byte = index | (outer ? 64u : 0u) | static_cast<uint32_t>(code >> 4) << 7;
+        if (hasBytes) {
+          block[tensor.outliersOffset + end++] = static_cast<unsigned char>(byte);
+          return;
+        }
+        const uint32_t channel = entry % tensor.chunks * OUTLIER_CHUNK + index;
+        const uint32_t place = outlierPlace(tensor.headDim, tensor.outlierOrder, pack.slot + entry / tensor.chunks, channel);
+        store(block + tensor.outliersOffset, StoredType::F16, end++, outlierWord(place, byte, static_cast<uint32_t>(code)));
       });
-      writeEnd(tensor, block, firstEntry + entry, end);
+      const uint32_t mark = mayHaveWords && hasBytes && firstEntry + entry == 0 ? BYTES_MARK : 0;
+      writeEnd(tensor, block, firstEntry + entry, end | mark);
     });
     before += ends[GENERAL_THREADS - 1];
     // The next strip writes what this one read.

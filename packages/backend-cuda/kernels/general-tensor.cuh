@@ -3,7 +3,7 @@
 //
 // Offsets are bytes. A tensor that stays f16 has `bits` 16, and 0 in what speaks of pages and of quantization.
 #pragma once
-#include "halves.cuh"
+#include "outlier-words.cuh"
 
 namespace lowbit {
 
@@ -113,6 +113,8 @@ struct GeneralTensor {
   uint32_t frequencies;
   /// Number of its codec among those of the kernels (general-codec.cuh), from 1 on.
   uint32_t codec;
+  /// Of bands.
+  OutlierOrder outlierOrder;
 };
 
 LOWBIT_INLINE GeneralTransform transformOf(const GeneralTensor& tensor, uint32_t number) {

@@ -38,6 +38,11 @@ export function instancePlans(): (readonly [name: string, plan: Plan])[] {
   ];
 }
 
+/** Plans of normal values half way through whose pages outliers have no more room as words. */
+export function crowdedPlans(): (readonly [name: string, plan: Plan])[] {
+  return BAND_INSTANCES.map((instance) => [instance.name, bandPlanOf(instance, 15)] as const);
+}
+
 /** A plan for a kernel drawn at random, with windows, heads, caps and blocks drawn too. */
 export function drawnInstancePlan(draw: () => number): Plan {
   const pick = <T>(values: readonly T[]) => values[(draw() >> 3) % values.length] as T;
@@ -105,10 +110,10 @@ function planOf({ name, key, value, headDim, blockHeads }: KernelInstance): Plan
 }
 
 /** Windows of other lengths, so that one tensor has packed tokens that the other has not. */
-function bandPlanOf({ headDim, blockHeads }: BandInstance): Plan {
+function bandPlanOf({ headDim, blockHeads }: BandInstance, reserve = 48): Plan {
   const scheme = inlineScheme({
-    key: bands('midRise', 'head', 40, { recent: 8, flush: 8 }),
-    value: bands('midRise', 'head', 48, { recent: 40, flush: 1 }),
+    key: bands('midRise', 'head', reserve, { recent: 8, flush: 8 }),
+    value: bands('midRise', 'head', reserve, { recent: 40, flush: 1 }),
     sinks: 4,
   });
   const geometry = geometryOf(headDim, blockHeads);

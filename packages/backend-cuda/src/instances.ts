@@ -59,7 +59,7 @@ export interface PackInstance {
 }
 
 /**
- * Attention over tokens whose outliers are told apart by bands, in canonical pages: codes of sign and magnitude in the middle, parameters
+ * Attention over tokens whose outliers are told apart by bands, in pages that are canonical but for outliers: codes of sign and magnitude in the middle, parameters
  * of a token and head.
  */
 export interface BandInstance {

@@ -85,9 +85,14 @@ const MISTAKES: readonly (readonly [what: string, plan: string, mistake: Mistake
     },
   ],
   [
-    'outliers of the high side only',
+    'lines of outliers of sixteen tokens before',
     'outlier bands, head dim 64',
-    { header: 'band-pages.cuh', text: '(found[i] >> 3 & 24u)', mistake: '(found[i] >> 3 & 8u)' },
+    { header: 'band-pages.cuh', text: '(isLater ? LATER_LINES : 0)', mistake: '0' },
+  ],
+  [
+    'outliers that are bytes, as if they were words',
+    'outlier bands, room for few words, head dim 64',
+    { header: 'band-pages.cuh', text: 'if (areBytes) {', mistake: 'if (false) {' },
   ],
   [
     'tiles where ldmatrix does not turn addresses right',

@@ -16,6 +16,7 @@ import {
   GENERAL_TRANSFORM,
   LEVEL_SCALES,
   MEASURE_RULES,
+  OUTLIER_ORDERS,
   STORED_TYPES,
   TRANSFORM_KINDS,
 } from '../src/general/structs.js';
@@ -47,6 +48,7 @@ const ENUMERATIONS = {
   StoredType: STORED_TYPES,
   TransformKind: TRANSFORM_KINDS,
   MeasureRule: MEASURE_RULES,
+  OutlierOrder: OUTLIER_ORDERS,
 };
 
 const kernels = fileURLToPath(new URL('../kernels/', import.meta.url));
@@ -105,9 +107,11 @@ describe.each(Object.entries(HEADERS))('kernels/%s', (file, structs) => {
   });
 });
 
-describe('kernels/general-tensor.cuh', () => {
+describe('kernels/general-tensor.cuh and outlier-words.cuh', () => {
   it.each(Object.entries(ENUMERATIONS))('%s has these names', (name, words) => {
-    const text = readFileSync(`${kernels}general-tensor.cuh`, 'utf8');
+    const text = ['general-tensor.cuh', 'outlier-words.cuh']
+      .map((file) => readFileSync(kernels + file, 'utf8'))
+      .join('\n');
     const body = new RegExp(`enum class ${name} : uint32_t \\{([^}]*)\\}`).exec(text)?.[1] ?? '';
     const plain = (word: string) => word.replaceAll(/[_\s]/g, '').toLowerCase();
     expect(body.split(',').map(plain)).toEqual(words.map(plain));

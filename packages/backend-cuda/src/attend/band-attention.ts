@@ -1,5 +1,5 @@
 /**
- * Attention of one layer over canonical pages whose outliers are told apart by bands: one launch of kernels/bands.cuh.
+ * Attention of one layer over pages whose outliers are told apart by bands: one launch of kernels/bands.cuh.
  */
 import type { LayerPlan, PackedTensorPlan } from '@lowbit-kv/core';
 import type { BandInstance } from '../instances.js';
@@ -14,11 +14,15 @@ import { BAND_JOB_BYTES, BAND_TENSOR, DECODE_JOB, PAGE_TOKENS } from './structs.
 
 /** Of a token: f16 parameters of its bands. */
 const PARAMETERS = 5;
-/** Of a tile of corrections, and the lines of a token: kernels/band-pages.cuh. */
+/** Of a tile of corrections, in blocks, and how far lines lie apart from those of later tokens: kernels/band-pages.cuh. */
 const TILE_TOKENS = 16;
-const LINE_BYTES = 64;
+const BLOCK_ELEMENTS = 1024;
+const LINES_OF_TOKEN = 8;
+const LINES_APART = 64;
 /** Outliers of a page that there is room for, by channel. */
 const MOST_OUTLIERS = 96;
+/** Behind the outliers of a page: read, and left out. */
+const READ_BEHIND = 256;
 
 /** Most outliers that a page of the kernels has room for. */
 export function mostOutliers(headDim: number): number {
@@ -32,13 +36,19 @@ const BARRIERS_BYTES = 256;
 export function bandSharedBytes(headDim: number, warps: number): number {
   const codes = headDim / 2;
   const ends = (2 * headDim) / 64;
-  const page = PAGE_TOKENS * (codes + 2 * PARAMETERS + ends) + mostOutliers(headDim);
-  return warps * (page + TILE_TOKENS * (2 * headDim + LINE_BYTES)) + BARRIERS_BYTES;
+  const page = PAGE_TOKENS * (codes + 2 * PARAMETERS + ends) + mostOutliers(headDim) + READ_BEHIND;
+  return warps * (page + tileBytes(headDim)) + BARRIERS_BYTES;
+}
+
+function tileBytes(headDim: number): number {
+  const lines = 4 * LINES_OF_TOKEN * (BLOCK_ELEMENTS / headDim);
+  const block = 2 * BLOCK_ELEMENTS + 2 * lines + LINES_APART;
+  return ((TILE_TOKENS * headDim) / BLOCK_ELEMENTS) * Math.ceil(block / 256) * 256;
 }
 
 export interface BandAttentionOptions extends BuiltKernel<BandInstance> {
   readonly plan: LayerPlan;
-  /** Packed pages are canonical. */
+  /** Packed pages have words for outliers: kernels/outlier-words.cuh. */
   readonly memory: LayerMemory;
 }
 

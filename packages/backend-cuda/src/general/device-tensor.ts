@@ -1,23 +1,18 @@
 /**
  * The numbers of a tensor plan in device memory, for general kernels of this tensor.
  */
-import type { RotaryEmbedding, TensorPlan } from '@lowbit-kv/core';
+import type { TensorPlan } from '@lowbit-kv/core';
 import type { Context } from '../driver/context.js';
 import { DeviceMemory } from '../driver/device-memory.js';
-import { type TensorNumbers, tensorNumbers } from './tensor-numbers.js';
+import { type TensorNumbers, type TensorTraits, tensorNumbers } from './tensor-numbers.js';
 
 export class DeviceTensor {
   readonly #numbers: TensorNumbers;
   readonly #memory: DeviceMemory;
 
   /** As `tensorNumbers`. Throws PLAN_REFUSED for plans that general kernels do not run, DEVICE_OUT_OF_MEMORY. */
-  constructor(
-    context: Context,
-    plan: TensorPlan,
-    rotary: RotaryEmbedding | null = null,
-    codec = 0,
-  ) {
-    this.#numbers = tensorNumbers(plan, rotary, codec);
+  constructor(context: Context, plan: TensorPlan, traits: TensorTraits = {}) {
+    this.#numbers = tensorNumbers(plan, traits);
     const { table } = this.#numbers;
     this.#memory = DeviceMemory.allocate(context, table.byteLength);
     try {

@@ -1,8 +1,9 @@
 /**
- * Packed pages in canonical order, of any plan: for a store, through kernels driven by numbers of the plan.
+ * Packed pages of any plan, canonical but for outliers that are words: for a store, through kernels driven by numbers of the plan.
  */
 import { outlierCapacityError, type PackWork, type TensorWork } from '@lowbit-kv/core';
 import type { Stream } from '../driver/stream.js';
+import type { OutlierWords } from '../pages/outlier-words.js';
 import { packWords } from '../store/pack-words.js';
 import type { PackContext, PackedPages } from '../store/packed-pages.js';
 import { notCapturable } from '../store/step-session.js';
@@ -11,6 +12,8 @@ import { GeneralPack, type GeneralPackOptions, statisticsPacks } from './general
 export interface GeneralPagesOptions extends GeneralPackOptions {
   /** Of the model, for errors. */
   readonly layer: number;
+  /** Where its outliers are words, as `tensor` says too. */
+  readonly words?: OutlierWords | undefined;
 }
 
 export class GeneralPages implements PackedPages {
@@ -48,11 +51,11 @@ export class GeneralPages implements PackedPages {
   }
 
   toCanonical(page: Uint8Array): Uint8Array {
-    return page;
+    return this.#options.words?.toCanonical(page) ?? page;
   }
 
   fromCanonical(block: Uint8Array): Uint8Array {
-    return block;
+    return this.#options.words?.fromCanonical(block) ?? block;
   }
 
   #table({ tables, step }: PackContext, work: object, packs: () => readonly PackWork[]): bigint {

@@ -25,7 +25,7 @@ export const GENERAL_TRANSFORM = {
 
 /** A tensor plan. */
 export const GENERAL_TENSOR = {
-  bytes: 216,
+  bytes: 224,
   fields: {
     table: 0,
     ...words(8, [
@@ -81,6 +81,7 @@ export const GENERAL_TENSOR = {
       'rotaryAdjacent',
       'frequencies',
       'codec',
+      'outlierOrder',
     ]),
   },
 } as const;
@@ -130,14 +131,14 @@ export const GENERAL_ATTENTION = {
 
 /** What a launch of the kernels that pack reads and writes. */
 export const GENERAL_JOB = {
-  bytes: 312,
+  bytes: 320,
   fields: {
     /** PackJob of kernels/pack-commands.cuh. */
     commands: 0,
     tensor: 48,
-    scratch: 264,
-    fault: 272,
-    ...words(280, [
+    scratch: 272,
+    fault: 280,
+    ...words(288, [
       'faultNumber',
       'firstPack',
       'runTokens',
@@ -170,6 +171,7 @@ export const GENERAL_MODES = [
   'bands',
   'codec',
 ] as const;
+export const OUTLIER_ORDERS = ['bytes', 'key', 'value'] as const;
 export const GENERAL_CODES = ['signmag', 'full', 'fullSigned'] as const;
 export const LEVEL_SCALES = ['none', 'absoluteMaximum', 'rootMeanSquare'] as const;
 export const STORED_TYPES = ['none', 'f16', 'f32', 'e4m3', 'e8m0'] as const;

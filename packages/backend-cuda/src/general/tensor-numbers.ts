@@ -17,6 +17,7 @@ import {
   GENERAL_MODES,
   GENERAL_TENSOR,
   LEVEL_SCALES,
+  OUTLIER_ORDERS,
   STORED_TYPES,
 } from './structs.js';
 import { TableWriter } from './table-writer.js';
@@ -46,14 +47,19 @@ export interface TensorNumbers {
   write(view: DataView, at: number, table: bigint): void;
 }
 
-/**
- * `rotary`: of keys that are held before it. `codec`: number of its codec among those of the kernels, 0 where it has none. Throws
- * PLAN_REFUSED for pages that kernels cannot count.
- */
+export interface TensorTraits {
+  /** Of keys that are held before it. */
+  readonly rotary?: RotaryEmbedding | null;
+  /** Number of its codec among those of the kernels; 0, the default, where it has none. */
+  readonly codec?: number;
+  /** Whether outliers of bands are words, see pages/outlier-words.ts. Default false. */
+  readonly hasOutlierWords?: boolean;
+}
+
+/** Throws PLAN_REFUSED for pages that kernels cannot count. */
 export function tensorNumbers(
   plan: TensorPlan,
-  rotary: RotaryEmbedding | null = null,
-  codec = 0,
+  { rotary = null, codec = 0, hasOutlierWords = false }: TensorTraits = {},
 ): TensorNumbers {
   const { layout, scheme, heads, headDim } = plan;
   const table = new TableWriter(transformsOf(plan).length);
@@ -63,6 +69,7 @@ export function tensorNumbers(
     bits: scheme.bits,
     rotationFactor: 1 / Math.sqrt(headDim),
     codec,
+    outlierOrder: hasOutlierWords ? OUTLIER_ORDERS.indexOf(plan.tensor) : 0,
     ...rotaryNumbers(rotary, table),
   };
   if (layout !== null && scheme.bits !== 16) {

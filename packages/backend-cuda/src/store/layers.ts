@@ -19,11 +19,12 @@ import { disposeAll } from '../driver/dispose-all.js';
 import { DeviceTensor } from '../general/device-tensor.js';
 import { GeneralAppend } from '../general/general-append.js';
 import { generalAttention } from '../general/general-attention.js';
-import { GeneralPages } from '../general/general-pages.js';
+import { GeneralPages, type GeneralPagesOptions } from '../general/general-pages.js';
 import type { Part } from '../images.js';
 import type { AppendInstance, BandInstance, KernelInstance } from '../instances.js';
 import { fragmentPageBytes, type LayerMemory, StoreMemory } from '../memory/store-memory.js';
 import type { TensorMemory } from '../memory/tensor-memory.js';
+import { outlierWords } from '../pages/outlier-words.js';
 import type { Runtime } from '../runtime.js';
 import { codecsOf, kernelsOf, supportOf } from '../support.js';
 import type { AppendLaunch } from './append-launch.js';
@@ -78,7 +79,7 @@ export function createLayers(runtime: Runtime, plan: Plan, { pages }: StoreOptio
   }
 }
 
-/** Whether pages are in fragment order; they are canonical where not. */
+/** Whether pages are in fragment order; they are canonical where not, but for outliers that are words. */
 function hasFragments(
   instance: KernelInstance | BandInstance | undefined,
 ): instance is KernelInstance {
@@ -144,14 +145,16 @@ function canonicalLayer(
 ): Layer {
   const codecs = codecsOf(plan);
   const module = codecs.length === 0 ? runtime.module('general') : runtime.codecModules.of(codecs);
+  const hasOutlierWords = instance !== undefined;
   const tensors = {
-    key: numbersOf(runtime, plan, 'key', made),
-    value: numbersOf(runtime, plan, 'value', made),
+    key: numbersOf(runtime, plan, 'key', made, hasOutlierWords),
+    value: numbersOf(runtime, plan, 'value', made, hasOutlierWords),
   };
-  const pagesOf = (name: 'key' | 'value') =>
-    plan[name].layout === null
-      ? undefined
-      : generalPages(runtime, plan, memory[name], tensors[name], module);
+  const pagesOf = (name: 'key' | 'value') => {
+    if (plan[name].layout === null) return;
+    const words = hasOutlierWords ? outlierWords(plan[name] as PackedTensorPlan) : undefined;
+    return generalPages(runtime, plan, memory[name], tensors[name], { module, words });
+  };
   const pages = { key: pagesOf('key'), value: pagesOf('value') };
   return {
     plan,
@@ -179,11 +182,12 @@ function numbersOf(
   plan: LayerPlan,
   name: 'key' | 'value',
   made: { dispose(): void }[],
+  hasOutlierWords = false,
 ): DeviceTensor {
   const rotary = name === 'key' ? plan.geometry.rotary : null;
   // 0 where it has none.
   const codec = 1 + codecsOf(plan).indexOf(plan[name].codec as CudaCodec);
-  const tensor = new DeviceTensor(runtime.context, plan[name], rotary, codec);
+  const tensor = new DeviceTensor(runtime.context, plan[name], { rotary, codec, hasOutlierWords });
   made.push(tensor);
   return tensor;
 }
@@ -193,9 +197,12 @@ function generalPages(
   { layer }: LayerPlan,
   memory: TensorMemory,
   tensor: DeviceTensor,
-  module = runtime.module('general'),
+  {
+    module = runtime.module('general'),
+    words,
+  }: Partial<Pick<GeneralPagesOptions, 'module' | 'words'>> = {},
 ): GeneralPages {
-  return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer });
+  return new GeneralPages({ module, memory, tensor, scratch: runtime.pool, layer, words });
 }
 
 function builtKernel<Instance extends { readonly name: string }>(

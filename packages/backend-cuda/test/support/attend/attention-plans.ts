@@ -89,6 +89,13 @@ export const ATTENTION_PLANS: readonly (readonly [string, Plan])[] = [
       slidingWindow: { size: 190, sinks: 2 },
     }),
   ],
+  // Of normal values 18 % are outliers: half way through a page they become bytes.
+  [
+    'outlier bands, room for few words, head dim 64',
+    planOf(bands('midRise', 'head', 15, soon(8)), bands('midRise', 'head', 15, late(1)), {
+      headDim: 64,
+    }),
+  ],
   ...([64, 128] as const).map(
     (headDim) =>
       [

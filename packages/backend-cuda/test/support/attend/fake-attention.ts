@@ -22,6 +22,7 @@ import {
   REST_ENTRY,
 } from '../../../src/attend/structs.js';
 import type { BandInstance, KernelInstance, RowsInstance } from '../../../src/instances.js';
+import { outlierWords } from '../../../src/pages/outlier-words.js';
 import { type PageLayout, pageLayout } from '../../../src/pages/page-layout.js';
 import type { DeviceAccess, FakeKernel, KernelCall } from '../fake/kernels.js';
 
@@ -49,7 +50,7 @@ export function fakeAttention(
   return fakeKernel(instance, DECODE_JOB.bytes, () => reader, launches);
 }
 
-/** Over canonical pages, decoded by the reference. */
+/** Over pages with words for outliers, decoded by the reference. */
 export function fakeBandAttention(instance: BandInstance, launches: FakeLaunch[] = []): FakeKernel {
   return fakeKernel(
     instance,
@@ -69,9 +70,10 @@ export function fakeBandAttention(instance: BandInstance, launches: FakeLaunch[]
               view.getFloat32(at[tensor] + offset, true),
             ]),
           ) as NonNullable<TensorCalibration['thresholds']>;
-          const plan = bandPlanOf(instance.headDim, bytesOf(tensor));
+          const plan = { ...bandPlanOf(instance.headDim, bytesOf(tensor)), tensor };
           const values = new Float32Array(instance.headDim);
-          decodeTokens({ ...plan, calibration: { thresholds } }, piece, 0, slot, 1, values);
+          const page = outlierWords(plan).toCanonical(piece);
+          decodeTokens({ ...plan, calibration: { thresholds } }, page, 0, slot, 1, values);
           return values;
         },
       };

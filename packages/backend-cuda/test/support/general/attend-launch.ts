@@ -57,7 +57,7 @@ function run({ context, stream, module }: Opened, attended: AttendCase): Launche
     module,
     plan,
     memory,
-    key: new DeviceTensor(context, plan.key, geometry.rotary),
+    key: new DeviceTensor(context, plan.key, { rotary: geometry.rotary }),
     value: new DeviceTensor(context, plan.value),
   });
   const rows = sequences.reduce((sum, { queries }) => sum + queries, 0);

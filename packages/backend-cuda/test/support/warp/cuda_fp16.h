@@ -62,6 +62,13 @@ inline __half2 eachHalf(Of of, __half2 a, __half2 b, __half2 c = {}) {
   };
   return {one(a.low, b.low, c.low), one(a.high, b.high, c.high)};
 }
+inline __half __ushort_as_half(uint16_t bits) { return {bits}; }
+inline __half __low2half(__half2 pair) { return pair.low; }
+inline __half __high2half(__half2 pair) { return pair.high; }
+inline __half __hsub(__half a, __half b) { return eachHalf([](double x, double y, double) { return x - y; }, {a, a}, {b, b}).low; }
+inline __half __hfma(__half a, __half b, __half c) {
+  return eachHalf([](double x, double y, double z) { return x * y + z; }, {a, a}, {b, b}, {c, c}).low;
+}
 inline __half2 __hmul2(__half2 a, __half2 b) { return eachHalf([](double x, double y, double) { return x * y; }, a, b); }
 inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) { return eachHalf([](double x, double y, double z) { return x * y + z; }, a, b, c); }
 inline __half2 __hmax2(__half2 a, __half2 b) {
