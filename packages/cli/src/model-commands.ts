@@ -15,6 +15,7 @@ import {
   OUT_FOLDER_HELP,
   positiveInteger,
   SCHEME_HELP,
+  shardOption,
 } from './options.js';
 import type { AddCommand } from './program.js';
 
@@ -29,6 +30,7 @@ export function addModelCommands(addCommand: AddCommand): void {
       'lowbit-kv eval --model DIR --text wiki.txt --scheme kivi-2bit-g32 --stress key-scale:16',
       'lowbit-kv eval --model DIR --text wiki.txt --retrieval 1024 4096 --json > report.json',
       'lowbit-kv eval --model DIR --text wiki.txt --scheme kivi-4bit-g32 --gate --fail-if "ppl.delta>2%"',
+      'lowbit-kv eval --model DIR --text wiki.txt --all --shard 1/8 --out shards',
     ],
     async () => (await import('./commands/eval.js')).evaluateModel,
   );
@@ -66,6 +68,7 @@ export function addModelCommands(addCommand: AddCommand): void {
     )
     .option('--allow-calibrated-text', 'evaluate on tokens that a calibration was measured on')
     .option('--fresh', 'measure again what an interrupted run had finished')
+    .addOption(shardOption())
     .addOption(gateOption())
     .addOption(failIfOption())
     .option('--out <folder>', OUT_FOLDER_HELP)

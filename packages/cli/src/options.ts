@@ -61,6 +61,14 @@ export function backendOption(): Option {
     .default('reference');
 }
 
+/** A shard has no report to print or to judge: `merge` has. */
+export function shardOption(): Option {
+  return new Option(
+    '--shard <i/n>',
+    'measure part i of n, from 1, into a file in --out; see merge',
+  ).conflicts(['json', 'markdown', 'gate', 'failIf']);
+}
+
 export function positiveInteger(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value > 0) return value;

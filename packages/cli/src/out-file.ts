@@ -2,9 +2,10 @@
  * Files that commands write. The path is checked before anything is measured: that takes minutes.
  */
 import { constants } from 'node:fs';
-import { access, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
+import { writeWhole } from '@lowbit-kv/harness';
 
 /** What a command writes. */
 export interface OutKind {
@@ -37,13 +38,9 @@ export async function checkOut(path: string, { what, extension, holds }: OutKind
 
 /** Whole or not at all. Throws OPTION_INVALID. */
 export async function writeJson(path: string, content: unknown): Promise<void> {
-  const beside = `${path}.${process.pid}.tmp`;
   try {
-    await writeFile(beside, `${JSON.stringify(content, null, 2)}\n`);
-    await rename(beside, path);
+    await writeWhole(path, `${JSON.stringify(content, null, 2)}\n`);
   } catch (cause) {
-    // What made the write fail may make this fail.
-    await rm(beside, { force: true }).catch(() => undefined);
     throw notWritable(path, cause);
   }
 }

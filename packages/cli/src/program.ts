@@ -15,6 +15,7 @@ import {
   positiveInteger,
   positiveNumber,
   SCHEME_HELP,
+  shardOption,
 } from './options.js';
 import type { Terminal } from './terminal.js';
 import { addToolCommands } from './tool-commands.js';
@@ -111,6 +112,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       'lowbit-kv compare --backend onnx --json > report.json',
       'lowbit-kv compare --scheme kivi-4bit-g32 --gate --fail-if "bits>5.5"',
       'lowbit-kv compare --all --out report               # report.html, .md, .csv and .json',
+      'lowbit-kv compare --all --shard 1/8 --out shards   # a part of it; then lowbit-kv merge shards',
     ],
     async () => (await import('./commands/compare.js')).compare,
   )
@@ -134,6 +136,26 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
         positiveInteger,
       ),
     )
+    .option('--fresh', 'measure again what an interrupted run had finished')
+    .addOption(shardOption())
+    .addOption(gateOption())
+    .addOption(failIfOption())
+    .option('--out <folder>', OUT_FOLDER_HELP)
+    .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
+    .option('--markdown', 'print the tables as Markdown');
+
+  addCommand(
+    'merge',
+    'Put the shards of a comparison or an evaluation together: the report of one process.',
+    [
+      'lowbit-kv compare --all --shard 1/2 --out shards',
+      'lowbit-kv compare --all --shard 2/2 --out shards',
+      'lowbit-kv merge shards --out report',
+      'lowbit-kv merge shard-1-of-2.jsonl shard-2-of-2.jsonl --gate --json > report.json',
+    ],
+    async () => (await import('./commands/merge.js')).merge,
+  )
+    .argument('<shard...>', 'files that --shard wrote, or folders of them')
     .addOption(gateOption())
     .addOption(failIfOption())
     .option('--out <folder>', OUT_FOLDER_HELP)

@@ -1,7 +1,6 @@
 /**
  * `--out` of commands that measure: the report as files, beside what they print.
  */
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import {
   type Calibration,
@@ -10,13 +9,18 @@ import {
   LowbitKvError,
   schemeDataOf,
 } from '@lowbit-kv/core';
-import { type MemoryFigure, memoryFigures } from '@lowbit-kv/harness';
-import { type AnyReport, checkReportFolder, writeReportFiles } from '@lowbit-kv/report';
-import { readOwnManifest } from './manifest.js';
+import { type MemoryFigure, memoryFigures, type ShardContext } from '@lowbit-kv/harness';
+import {
+  type AnyReport,
+  checkReportFolder,
+  type ReportContext,
+  writeReportFiles,
+} from '@lowbit-kv/report';
+import { provenanceOf } from './provenance.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from './schemes/builtin-schemes.js';
 import type { Terminal } from './terminal.js';
 
-interface Measured {
+export interface Measured {
   readonly named: readonly NamedScheme[];
   /** The model, where a report has no memory figures of its own. */
   readonly planned?: {
@@ -24,6 +28,9 @@ interface Measured {
     readonly calibrations: Readonly<Record<string, Calibration>>;
   };
 }
+
+/** By scheme id: what pages and files show of a scheme beside its row. */
+export type Shown = NonNullable<ShardContext['shown']>;
 
 /** Before anything is measured: that takes minutes. Throws OPTION_INVALID. */
 export async function checkReportOut(
@@ -38,23 +45,43 @@ export async function writeReportOut(
   terminal: Terminal,
   out: string | undefined,
   report: AnyReport,
-  { named, planned }: Measured,
+  shown: Shown,
+  more: Pick<ReportContext, 'machine' | 'shards'> = {},
 ): Promise<void> {
   if (out === undefined) return;
-  const memory = planned === undefined ? {} : memoryOf(named, planned);
+  const configs = mapDefined(shown, ({ config }) => config);
+  const memory = mapDefined(shown, (one) => one.memory);
+  const context = { ...provenanceOf(terminal), ...more, configs };
   const paths = await writeReportFiles(resolve(terminal.directory, out), report, {
-    version: `lowbit-kv ${readOwnManifest().version}`,
-    machine: `${process.platform} ${process.arch}, ${availableParallelism()} cores, node ${process.version}`,
-    ...(terminal.commandLine !== undefined && { command: terminal.commandLine }),
-    configs: Object.fromEntries(
-      named.flatMap((entry) => {
-        const config = configOf(entry);
-        return config === null ? [] : [[entry.scheme.id, config]];
-      }),
-    ),
+    ...context,
     ...(Object.keys(memory).length > 0 && { memory }),
   });
   terminal.note(`Written: ${paths.join(', ')}`);
+}
+
+export function shownOf({ named, planned }: Measured): Shown {
+  return Object.fromEntries(
+    named.map((entry) => {
+      const config = configOf(entry);
+      const memory = planned === undefined ? null : memoryOf(entry, planned);
+      return [
+        entry.scheme.id,
+        { ...(config !== null && { config }), ...(memory !== null && { memory }) },
+      ];
+    }),
+  );
+}
+
+function mapDefined<From, To>(
+  shown: Readonly<Record<string, From>>,
+  take: (entry: From) => To | undefined,
+): Record<string, To> {
+  return Object.fromEntries(
+    Object.entries(shown).flatMap(([id, entry]) => {
+      const taken = take(entry);
+      return taken === undefined ? [] : [[id, taken]];
+    }),
+  );
 }
 
 /** An import for presets that come with this command, else the data as a scheme file holds them; none for code. */
@@ -70,20 +97,17 @@ function configOf({ scheme, source }: NamedScheme): string | null {
   ].join('\n');
 }
 
-/** Schemes that cannot be planned are left out: the report says of them that they are refused, and why. */
+/** Null for a scheme that cannot be planned: the report says of it that it is refused, and why. */
 function memoryOf(
-  named: readonly NamedScheme[],
+  { scheme }: NamedScheme,
   { geometry, calibrations }: NonNullable<Measured['planned']>,
-): Record<string, MemoryFigure[]> {
-  const figures: Record<string, MemoryFigure[]> = {};
-  for (const { scheme } of named) {
-    const calibration = calibrations[scheme.id];
-    try {
-      const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
-      figures[scheme.id] = memoryFigures(plan);
-    } catch (error) {
-      if (!LowbitKvError.is(error)) throw error;
-    }
+): MemoryFigure[] | null {
+  const calibration = calibrations[scheme.id];
+  try {
+    const plan = createPlan(scheme, geometry, calibration === undefined ? {} : { calibration });
+    return memoryFigures(plan);
+  } catch (error) {
+    if (!LowbitKvError.is(error)) throw error;
+    return null;
   }
-  return figures;
 }

@@ -27,6 +27,14 @@ beforeAll(() => writeTinyCapture(capture));
 const compare = (...args: string[]) =>
   runHere(['compare', '--capture', 'tiny.safetensors', ...args], { directory });
 
+/** Of a command that is started again as `self`. */
+function terminalOf(self: readonly string[]): Terminal {
+  const streams = { write: () => true };
+  return new Terminal({
+    ...{ stdout: streams, stderr: streams, environment: process.env, directory, self },
+  });
+}
+
 describe('reports', () => {
   test('--json with every preset: rows in order, exact bits, errors that follow the bits', async () => {
     const args = ['compare', '--capture', 'tiny.safetensors', '--json'];
@@ -119,18 +127,15 @@ describe('reports', () => {
   });
 
   test('a second process that fails is an error with what it said', async () => {
-    const streams = { write: () => true };
-    const terminal = new Terminal({
-      stdout: streams,
-      stderr: streams,
-      environment: process.env,
-      directory,
-    });
     const script = 'process.stderr.write("it broke"); process.exitCode = 3';
-    const part = compareElsewhere([process.execPath, '-e', script, '--'], [], terminal);
-    await expect(part.report).rejects.toThrow(/MEASUREMENT_INVALID.*exit code 3.*it broke/);
-    const missing = compareElsewhere([join(directory, 'nothing')], [], terminal);
-    await expect(missing.report).rejects.toThrow(/MEASUREMENT_INVALID.*ENOENT/);
+    const failing = terminalOf([process.execPath, '-e', script, '--']);
+    const part = compareElsewhere(failing, [], join(directory, 'half'));
+    await expect(part.shard).rejects.toThrow(/MEASUREMENT_INVALID.*exit code 3.*it broke/);
+    const silent = terminalOf([process.execPath, '-e', '', '--']);
+    const nothing = compareElsewhere(silent, [], join(directory, 'half'));
+    await expect(nothing.shard).rejects.toThrow(/SHARD_INVALID.*ENOENT/);
+    const missing = compareElsewhere(terminalOf([join(directory, 'none')]), [], directory);
+    await expect(missing.shard).rejects.toThrow(/MEASUREMENT_INVALID.*ENOENT/);
   });
 
   test('text and Markdown: table and verdict of the chosen scheme only', async () => {

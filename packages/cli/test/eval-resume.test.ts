@@ -93,7 +93,7 @@ test('Ctrl-C ends the process with 130, and it says what is kept', async () => {
   const { code, signal, stdout, stderr } = await runCli(command, {
     directory,
     environment: { XDG_CACHE_HOME: ownCache },
-    interruptWhen: () => partsIn(ownCache).some((name) => name.endsWith('.eval')),
+    interruptWhen: () => partsIn(ownCache).some((name) => name.endsWith('.part')),
   });
   expect({ code, signal, stdout }).toEqual({ code: 130, signal: null, stdout: '' });
   expect(stderr).toContain(`${partsIn(ownCache).length} finished parts are kept in ${ownCache}`);

@@ -36,6 +36,9 @@ export const ERROR_CODES = {
   SAFETENSORS_INVALID: 'A file is not a valid safetensors file.',
   CAPTURE_INVALID: 'A capture lacks a tensor or has the wrong shapes.',
   MEASUREMENT_INVALID: 'A self-check of a measurement failed, so its figures must not be used.',
+  SHARD_INVALID: 'A shard file is damaged, malformed or of another version.',
+  MERGE_REFUSED:
+    'Shards do not make one report: units are missing, differ, or are of other inputs.',
   MODEL_INVALID: 'A file of a model is missing, damaged or malformed.',
   MODEL_UNSUPPORTED: 'The attention or an input of a model is of a form that cannot be taken over.',
   MODEL_DOWNLOAD: 'A model could not be fetched from the hub.',

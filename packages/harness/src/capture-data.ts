@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { decodeF16, type Geometry } from '@lowbit-kv/core';
 import type { Capture } from './capture.js';
 import { captureTensor } from './capture-index.js';
+import type { Pause } from './pause.js';
 import { preRopeKeys, type StageKeys } from './pre-rope.js';
 import { type CaptureRotary, type NoRotary, rotaryOf } from './rotary.js';
 
@@ -50,7 +51,11 @@ export interface CaptureData {
 }
 
 /** Reads a capture and keeps at most `positions` of its queries, evenly spaced, the last among them. */
-export async function readCaptureData(capture: Capture, positions: number): Promise<CaptureData> {
+export async function readCaptureData(
+  capture: Capture,
+  positions: number,
+  pause: Pause = async () => undefined,
+): Promise<CaptureData> {
   const { queryHeads, kvHeads, keyHeadDim, valueHeadDim, tokens, scale } = capture;
   const stride = Math.ceil(capture.queries / positions);
   const queries = Math.ceil(capture.queries / stride);
@@ -59,6 +64,7 @@ export async function readCaptureData(capture: Capture, positions: number): Prom
   const hash = createHash('sha256');
   const layers: LayerTensors[] = [];
   for (const index of capture.layers) {
+    await pause();
     const layer = await capture.readLayer(index);
     for (const part of [layer.key, layer.value, layer.query]) {
       hash.update(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));

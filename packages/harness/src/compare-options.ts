@@ -2,6 +2,7 @@
 import type { Backend, Calibration, Scheme, SchemeSimulation } from '@lowbit-kv/core';
 import type { CalibrationSource } from './calibration-source.js';
 import type { Capture } from './capture.js';
+import type { PartStore } from './work/part-store.js';
 
 export interface CompareOptions {
   readonly capture: Capture;
@@ -20,7 +21,13 @@ export interface CompareOptions {
   readonly positions?: number;
   /** Let the backend emulate plans it has no kernels for. Default false. */
   readonly allowEmulation?: boolean;
+  /** Finished rows, so that an interrupted comparison resumes. Default: none. Simulations are not kept. */
+  readonly store?: PartStore;
+  /** What rows depend on beside the options, such as versions: goes into the keys of the store. */
+  readonly settings?: Readonly<Record<string, string>>;
   readonly onProgress?: (progress: CompareProgress) => void;
+  /** Stops the run within a step of a replay, with the signal's reason; finished rows stay in the store. */
+  readonly signal?: AbortSignal;
 }
 
 /** `step` of `steps` of the replay of one scheme; `scheme` of `schemes` counts from 0 and includes f16 and simulations. */

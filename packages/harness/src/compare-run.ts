@@ -14,6 +14,7 @@ import {
 import { describeData } from './diagnosis.js';
 import { type ExactAttention, exactAttention } from './exact-attention.js';
 import type { LayerPlaces } from './layer-mapping.js';
+import { type Pause, pausedBetween, pauseFor } from './pause.js';
 import type { LayerData } from './report.js';
 
 export interface CompareRun {
@@ -23,6 +24,8 @@ export interface CompareRun {
   readonly places: LayerPlaces;
   readonly source: CalibrationSource;
   readonly options: CompareOptions;
+  /** Between steps, layers and samples. */
+  readonly pause: Pause;
 }
 
 /** Its device. Throws BACKEND_UNAVAILABLE. */
@@ -40,11 +43,17 @@ export async function requireBackend(backend: Backend): Promise<string> {
 /** Reads the capture and computes the truth. */
 export async function prepareRun(options: CompareOptions): Promise<CompareRun> {
   const { capture } = options;
-  const data = await readCaptureData(capture, positionsOf(options));
+  const pause = pauseFor(options.signal);
+  const data = await readCaptureData(capture, positionsOf(options), pause);
   const shipped = isDefaultCapture(capture);
-  const exact = data.layers.map((layer) =>
-    exactAttention({ ...layer.exact, query: layer.query }, data.sizes),
-  );
+  const exact: ExactAttention[] = [];
+  for (const layer of data.layers) {
+    await pause();
+    exact.push(exactAttention({ ...layer.exact, query: layer.query }, data.sizes));
+  }
+  const source =
+    options.calibrationSource ??
+    (shipped ? await defaultCalibration(capture.layers, data) : prefillCalibration(data));
   return {
     data,
     facts: describeData(data),
@@ -53,10 +62,12 @@ export async function prepareRun(options: CompareOptions): Promise<CompareRun> {
       captured: capture.layers,
       modelLayers: modelLayersOf(options, shipped),
     },
-    source:
-      options.calibrationSource ??
-      (shipped ? await defaultCalibration(capture.layers, data) : prefillCalibration(data)),
+    source: {
+      note: source.note,
+      samples: (stage) => pausedBetween(source.samples(stage), pause),
+    },
     options,
+    pause,
   };
 }
 

@@ -13,6 +13,7 @@ export { CAPTURE_DTYPES, type CaptureShape } from './capture-index.js';
 export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
 export { compareSchemes } from './compare.js';
 export type { CompareOptions, CompareProgress } from './compare-options.js';
+export { compareShard } from './compare-shard.js';
 export { defaultCapturePath } from './default-capture.js';
 // Two reports compared.
 export type { DataDifference, DataDifferences } from './diff/data.js';
@@ -22,6 +23,7 @@ export { differenceText, formatDiff } from './diff/format.js';
 export { parseReport, reportRefusal } from './diff/parse-report.js';
 export { nearest } from './edit-distance.js';
 // Evaluating a language model.
+export { evalShardSchemes, evaluateShard } from './eval/eval-shard.js';
 export { evaluate } from './eval/evaluate.js';
 export type { EvalProgress, EvaluatedText, EvaluateOptions } from './eval/evaluate-options.js';
 export type {
@@ -44,7 +46,6 @@ export {
   type FailingLayer,
 } from './eval/report.js';
 export type { RetrievalOptions } from './eval/retrieval-prompts.js';
-export { type EvalStore, type FileStore, fileStore } from './eval/store.js';
 export { formatEvalReport } from './eval/table.js';
 export { EVAL_THRESHOLDS } from './eval/thresholds.js';
 export { cutWindows, type WindowOptions } from './eval/windows.js';
@@ -55,7 +56,6 @@ export { checkGate, type GateFailure, type GateOptions, type GateResult } from '
 export { type MetricInfo, type Place, placeText } from './gate/metric.js';
 export { gateMetrics, type JudgedReport, type ReportKind } from './gate/report-figures.js';
 export { MEMORY_TOKENS, memoryFigures } from './memory.js';
-export { mergeReports } from './merge-reports.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';
 export { calibrationStage } from './pre-rope.js';
 export {
@@ -96,5 +96,18 @@ export type { TableStyle } from './text-table.js';
 export { THRESHOLDS } from './thresholds.js';
 export { formatTuneReport } from './tune/format.js';
 export { tuneScheme } from './tune/tune.js';
-export type { TuneOptions } from './tune/tune-options.js';
+export type { TuneOptions, TuneProgress } from './tune/tune-options.js';
 export type { TuneReport, TuneRow } from './tune/tune-report.js';
+export { type MergedReport, mergeShards, type ShardSource } from './work/merge-shards.js';
+// Work in parts: stores of finished ones.
+export { type FileStore, fileStore, type PartStore } from './work/part-store.js';
+export type { CompareShard, EvalShard, Shard, ShardContext, ShardHeader } from './work/shard.js';
+export {
+  isShardFileName,
+  readShardFile,
+  type ShardFile,
+  shardFileName,
+  writeShardFile,
+} from './work/shard-file.js';
+export { checkShard, parseShard, type ShardPart, shardText } from './work/shard-part.js';
+export { writeWhole } from './write-whole.js';

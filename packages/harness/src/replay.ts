@@ -16,12 +16,15 @@ import {
   type Sequence,
 } from '@lowbit-kv/core';
 import { type CaptureData, type LayerTensors, positionOf } from './capture-data.js';
+import type { Pause } from './pause.js';
 import { keysAt, type Stage, stageOf } from './pre-rope.js';
 
 export interface ReplayOptions {
   readonly allowEmulation: boolean;
   /** Called after every step; the prefill is the first when there is one. */
   readonly onStep?: (step: number, steps: number) => void;
+  /** Before every step. What it throws ends the replay. */
+  readonly pause: Pause;
 }
 
 export interface LayerOutput {
@@ -66,6 +69,7 @@ export async function replayCapture(
     const steps = tokens - prefill + (prefill > 0 ? 1 : 0);
     let done = 0;
     if (prefill > 0) {
+      await options.pause();
       await cache.append([{ sequence, tokens: prefill }], tokensOf(0, prefill));
       options.onStep?.(++done, steps);
     }
@@ -73,6 +77,7 @@ export async function replayCapture(
       const query = (position - prefill) / stride;
       const attended = Number.isInteger(query);
       const inputs = tokensOf(position, 1);
+      await options.pause();
       const results = await decodeStep(data, cache, sequence, inputs, attended ? query : null);
       for (const [i, result] of results.entries()) {
         const { output, logSumExp } = await result.read();

@@ -150,7 +150,7 @@ const cause = z.strictObject({
   valuesOnly: figure,
 });
 
-const memory = z.strictObject({
+export const memory = z.strictObject({
   tokens: count,
   bytes: count,
   f16Bytes: count,

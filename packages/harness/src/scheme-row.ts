@@ -28,6 +28,16 @@ export type OnStep = (step: number, steps: number) => void;
 /** Looks at a replay before its cache is disposed. */
 export type Inspect = (replay: Replay) => Promise<void>;
 
+/** A scheme and the plans of its row. */
+export interface PlannedScheme {
+  readonly scheme: Scheme;
+  /** Of the captured layers. */
+  readonly plan: Plan;
+  readonly calibrated: ResolvedCalibration | null;
+  /** What memory is counted on: the whole model when its size is known. */
+  readonly memoryPlan: Plan;
+}
+
 /** The row of a scheme; a scheme that does not fit is a row with its reason. */
 export async function schemeRow(
   run: CompareRun,
@@ -35,8 +45,18 @@ export async function schemeRow(
   onStep: OnStep,
   inspect?: Inspect,
 ): Promise<MeasuredRow | UnmeasuredRow> {
+  return unlessSchemeRefused(scheme, async () =>
+    measureScheme(run, await planScheme(run, scheme), onStep, inspect),
+  );
+}
+
+/** What `work` gives, or the row of a scheme that does not fit. */
+export async function unlessSchemeRefused<Row>(
+  scheme: Scheme,
+  work: () => Promise<Row>,
+): Promise<Row | UnmeasuredRow> {
   try {
-    return await measureScheme(run, scheme, onStep, inspect);
+    return await work();
   } catch (error) {
     return refusedRow(error, identityOf(scheme));
   }
@@ -54,19 +74,24 @@ export function refusedRow(
   return { status, ...identity, code, reason, verdict };
 }
 
-/** Measures a scheme. Throws when it does not fit. */
+/** Throws when the scheme does not fit. */
+export async function planScheme(run: CompareRun, scheme: Scheme): Promise<PlannedScheme> {
+  const { plan, calibrated } = await planReplay(run, scheme);
+  return { scheme, plan, calibrated, memoryPlan: planOfModel(run, scheme, plan, calibrated) };
+}
+
+/** Measures a scheme. Throws when its data do not fit. */
 export async function measureScheme(
   run: CompareRun,
-  scheme: Scheme,
+  { scheme, plan, calibrated, memoryPlan }: PlannedScheme,
   onStep: OnStep,
   inspect?: Inspect,
 ): Promise<MeasuredRow> {
   const { data, options } = run;
-  const { plan, calibrated } = await planReplay(run, scheme);
-  const memoryPlan = planOfModel(run, scheme, plan, calibrated);
   const replay = await replayCapture(data, plan, options.backend, {
     allowEmulation: options.allowEmulation ?? false,
     onStep,
+    pause: run.pause,
   });
   try {
     await inspect?.(replay);
@@ -160,7 +185,6 @@ function planFor(
   return createPlan(scheme, geometryOf(data, layers), options);
 }
 
-/** The plan that memory is counted on: of the whole model when its size is known. */
 function planOfModel(
   { data, places }: CompareRun,
   scheme: Scheme,

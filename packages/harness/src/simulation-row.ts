@@ -42,7 +42,7 @@ async function simulate(
   const states = data.layers.map((layer, place) =>
     createLayer(data, simulation, layer, calibrated?.[place]),
   );
-  const outputs = replaySimulation(data, simulation, states, onStep);
+  const outputs = await replaySimulation(run, simulation, states, onStep);
   const numbers = data.layers.map(({ index }) => index);
   const output = outputError(outputs, exact, numbers, data.sizes);
   const counts = (states[0] as LayerSimulation).counts();
@@ -87,8 +87,8 @@ function createLayer(
 }
 
 /** One forward call for the tokens before the first query, then one per token; each query attends after its own. */
-function replaySimulation(
-  data: CaptureData,
+async function replaySimulation(
+  { data, pause }: CompareRun,
   { stage }: SchemeSimulation,
   states: readonly LayerSimulation[],
   onStep: OnStep,
@@ -115,6 +115,7 @@ function replaySimulation(
     onStep(++done, steps);
   }
   for (let position = prefill; position < tokens; position++) {
+    await pause();
     forward(position, 1);
     const row = (position - prefill) / stride;
     for (const [place, layer] of Number.isInteger(row) ? data.layers.entries() : []) {

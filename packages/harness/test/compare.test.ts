@@ -17,7 +17,6 @@ import {
   compareSchemes,
   formatReport,
   type MeasuredRow,
-  mergeReports,
 } from '../src/index.js';
 import { affine, bandScheme, channelwise, scheme } from './support/schemes.js';
 import { type SyntheticCapture, syntheticCapture } from './support/synthetic-capture.js';
@@ -374,26 +373,6 @@ describe('the report', () => {
     const first = JSON.stringify(await compareOn({}, schemes));
     expect(JSON.stringify(await compareOn({}, schemes))).toBe(first);
     expect(first).toMatch(/^\{"reportVersion":1,"capture":/);
-  });
-
-  it('is the same when it was split by schemes and merged', async () => {
-    const schemes = [channelwise('a', 8), bandScheme('b'), channelwise('c', 4)];
-    const whole = await compareOn({}, schemes);
-    const parts = await Promise.all(
-      [[0, 2], [1]].map((places) =>
-        compareOn(
-          {},
-          places.map((i) => schemes[i] as Scheme),
-        ),
-      ),
-    );
-    expect(JSON.stringify(mergeReports(parts, ['a', 'b', 'c']))).toBe(JSON.stringify(whole));
-    const refusals = [
-      () => mergeReports(parts, ['a', 'd']),
-      () => mergeReports([], []),
-      () => mergeReports([parts[0] as CompareReport, { ...whole, reference: 'other' }], ['a']),
-    ];
-    for (const merge of refusals) expect(merge).toThrow(/^MEASUREMENT_INVALID/);
   });
 
   it('satisfies its schema, also after JSON, refused rows included', async () => {

@@ -5,10 +5,10 @@ import { type Calibration, schemeFingerprint } from '@lowbit-kv/core';
 import { describe, expect, it } from 'vitest';
 import {
   type EvalReport,
-  type EvalStore,
   type EvaluateOptions,
   evaluate,
   fileStore,
+  type PartStore,
 } from '../src/index.js';
 import { evalRow, FOUR, fakeOptions, TWO } from './support/fake-evaluation.js';
 import { type FakeModelOptions, fakeModel, fakeTokens } from './support/fake-model.js';
@@ -16,7 +16,7 @@ import { bandScheme } from './support/schemes.js';
 import { temporaryFolder } from './support/temporary-folder.js';
 
 /** A store in memory. */
-function memoryStore(): EvalStore & { readonly records: Map<string, Uint8Array> } {
+function memoryStore(): PartStore & { readonly records: Map<string, Uint8Array> } {
   const records = new Map<string, Uint8Array>();
   return {
     records,
@@ -38,7 +38,7 @@ interface Counted {
 }
 
 async function counted(
-  store: EvalStore,
+  store: PartStore,
   more: Partial<EvaluateOptions> = {},
   model: FakeModelOptions = {},
 ): Promise<Counted> {
@@ -67,7 +67,7 @@ function figures(report: EvalReport) {
 const stopped = new Error('stopped by the test');
 
 /** Stops a run in the middle of the given run of the model. */
-async function interrupted(store: EvalStore, id: string, time: number): Promise<void> {
+async function interrupted(store: PartStore, id: string, time: number): Promise<void> {
   const controller = new AbortController();
   let times = 0;
   const work = counted(
@@ -257,8 +257,8 @@ describe('a record', () => {
   });
 
   const damages: [string, (bytes: Uint8Array) => Uint8Array, RegExp][] = [
-    ['cut short', (bytes) => bytes.subarray(0, bytes.length - 8), /bytes in place of/],
-    ['empty', () => new Uint8Array(), /0 bytes in place of/],
+    ['cut short', (bytes) => bytes.subarray(0, bytes.length - 8), /checksum/],
+    ['empty', () => new Uint8Array(), /checksum/],
     [
       'changed in one bit',
       (bytes) => bytes.map((byte, i) => (i === 35 ? byte ^ 1 : byte)),
@@ -302,7 +302,7 @@ describe('a folder of records', () => {
     const names = await readdir(directory);
     // 3 windows of 3 rows, 3 prompts for f16 and 2 for each scheme.
     expect(names).toHaveLength(9 + 7);
-    expect(names.every((name) => /^[0-9a-f]{64}\.eval$/.test(name))).toBe(true);
+    expect(names.every((name) => /^[0-9a-f]{64}\.part$/.test(name))).toBe(true);
     expect((await counted(fileStore(directory))).runs).toEqual([]);
   });
 
@@ -324,16 +324,16 @@ describe('a folder of records', () => {
     const kept = await store.get('key');
     expect(kept).toHaveLength(10_000);
     expect(new Set(kept).size).toBe(1);
-    expect(await readdir(join(folder, 'many'))).toEqual(['key.eval']);
+    expect(await readdir(join(folder, 'many'))).toEqual(['key.part']);
   });
 
   it('passes errors of the file system on, and leaves nothing behind', async () => {
     const directory = join(folder, 'blocked');
-    await mkdir(join(directory, 'key.eval'), { recursive: true });
+    await mkdir(join(directory, 'key.part'), { recursive: true });
     const store = fileStore(directory);
     await expect(store.put('key', new Uint8Array(3))).rejects.toThrow(/EISDIR|EEXIST|ENOTEMPTY/);
     await expect(store.get('key')).rejects.toThrow(/EISDIR/);
-    expect(await readdir(directory)).toEqual(['key.eval']);
+    expect(await readdir(directory)).toEqual(['key.part']);
     expect(await store.get('other')).toBeNull();
   });
 

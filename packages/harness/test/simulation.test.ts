@@ -1,7 +1,5 @@
 /** Rows of simulations: figures against plain attention over what they give, their mark, and what they cannot do. */
 import {
-  decodeF16,
-  type LayerSimulation,
   LowbitKvError,
   referenceBackend,
   type SchemeSimulation,
@@ -16,68 +14,14 @@ import {
   compareSchemes,
   defaultCapturePath,
   formatReport,
-  mergeReports,
   openCapture,
   type SimulatedRow,
 } from '../src/index.js';
 import { errorSum, nmseOf } from '../src/metrics.js';
 import { refusal } from './support/failures.js';
 import { channelwise } from './support/schemes.js';
+import { Rounding, rounding } from './support/simulations.js';
 import { syntheticCapture } from './support/synthetic-capture.js';
-
-/** Rounds to multiples of `step`, but for the newest token; counts its forward calls. */
-class Rounding implements LayerSimulation {
-  readonly calls: number[] = [];
-  readonly #shape: SimulationShape;
-  readonly #step: number;
-  #key = new Float32Array(0);
-  #value = new Float32Array(0);
-
-  constructor(shape: SimulationShape, step: number) {
-    this.#shape = shape;
-    this.#step = step;
-  }
-
-  append(key: Uint16Array, value: Uint16Array): void {
-    this.calls.push(key.length / (this.#shape.kvHeads * this.#shape.keyHeadDim));
-    this.#key = Float32Array.from([...this.#key, ...decodeF16(key)]);
-    this.#value = Float32Array.from([...this.#value, ...decodeF16(value)]);
-  }
-
-  keys(): Float32Array {
-    return this.#rounded(this.#key, this.#shape.keyHeadDim);
-  }
-
-  values(): Float32Array {
-    return this.#rounded(this.#value, this.#shape.valueHeadDim);
-  }
-
-  counts() {
-    const all = this.calls.reduce((sum, tokens) => sum + tokens, 0);
-    const one = { sinks: 0, quantized: all - 1, recent: 1 };
-    return { key: one, value: one };
-  }
-
-  #rounded(values: Float32Array, headDim: number): Float32Array {
-    const newest = values.length - this.#shape.kvHeads * headDim;
-    return values.map((x, i) => (i >= newest ? x : Math.round(x / this.#step) * this.#step));
-  }
-}
-
-const made: Rounding[] = [];
-const rounding = (id: string, step: number, more: Partial<SchemeSimulation> = {}) =>
-  ({
-    id,
-    title: `Multiples of ${step}`,
-    references: ['a paper'],
-    stage: 'post-rope',
-    createLayer: (shape) => {
-      const layer = new Rounding(shape, step);
-      made.push(layer);
-      return layer;
-    },
-    ...more,
-  }) satisfies SchemeSimulation;
 
 async function compare(
   simulations: readonly SchemeSimulation[],
@@ -95,7 +39,11 @@ async function compare(
 
 describe('the row of a simulation', async () => {
   const step = 0.5;
-  const report = await compare([rounding('coarse', step), rounding('fine', 2 ** -20)]);
+  const made: Rounding[] = [];
+  const report = await compare([
+    rounding('coarse', step, {}, made),
+    rounding('fine', 2 ** -20, {}, made),
+  ]);
   const rows = report.schemes as SimulatedRow[];
   const layers = made.slice(0, 2);
 
@@ -162,15 +110,6 @@ describe('the row of a simulation', async () => {
     expect(text).toMatch(/^coarse +no bytes$/m);
     expect(text).toMatch(/^coarse: usable with care: simulated, no bytes: /m);
     for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(120);
-  });
-
-  it('may come from another process', async () => {
-    const first = await compare([]);
-    const second = await compare([rounding('coarse', step), rounding('fine', 2 ** -20)], {
-      schemes: [],
-    });
-    const merged = mergeReports([first, second], ['four', 'coarse', 'fine']);
-    expect(JSON.stringify(merged)).toBe(JSON.stringify(report));
   });
 });
 

@@ -7,6 +7,7 @@ import {
   type MeasuredRow,
   parseSchemeFile,
   type TuneOptions,
+  type TuneProgress,
   type TuneReport,
   tuneScheme,
 } from '../src/index.js';
@@ -220,7 +221,7 @@ describe('what cannot be tuned', () => {
 
   it('refuses an id before anything is measured: one that no scheme can have, and one of a preset', async () => {
     const progress: string[] = [];
-    const onProgress = (what: string) => progress.push(what);
+    const onProgress = ({ what }: TuneProgress) => void progress.push(what);
     await refusal(tune({ id: 'Two Words', onProgress }), 'SCHEME_INVALID');
     const taken = await refusal(tune({ id: 'token-two', onProgress }), 'OPTION_INVALID');
     expect(taken.message).toContain('an id that no preset has');

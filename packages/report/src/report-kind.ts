@@ -1,5 +1,11 @@
 /** The reports that become files, and how they are told apart. */
-import type { CompareReport, EvalReport, MemoryFigure, VerdictLevel } from '@lowbit-kv/harness';
+import type {
+  CompareReport,
+  EvalReport,
+  MemoryFigure,
+  ShardSource,
+  VerdictLevel,
+} from '@lowbit-kv/harness';
 
 export type AnyReport = CompareReport | EvalReport;
 
@@ -26,6 +32,8 @@ export interface ReportContext {
   readonly command?: string;
   /** Where it ran: platform, processor, runtime. */
   readonly machine?: string;
+  /** Of a merged report: who measured its parts. */
+  readonly shards?: readonly Pick<ShardSource, 'shard' | 'command' | 'machine'>[];
   /** By scheme id: the code or JSON that gives a program this scheme. */
   readonly configs?: Readonly<Record<string, string>>;
   /** By scheme id: bytes of one sequence of the whole model, for an evaluation, whose report has none. */

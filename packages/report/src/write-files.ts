@@ -2,9 +2,10 @@
  * Writes a report in every format into a folder. Each file is there whole or not at all.
  */
 import { constants } from 'node:fs';
-import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
+import { writeWhole } from '@lowbit-kv/harness';
 import { renderCsv } from './csv.js';
 import { withoutHome } from './home-paths.js';
 import { renderMarkdown } from './markdown.js';
@@ -55,17 +56,6 @@ export async function writeReportFiles(
     paths.push(path);
   }
   return paths;
-}
-
-async function writeWhole(path: string, text: string): Promise<void> {
-  const beside = `${path}.${process.pid}.tmp`;
-  try {
-    await writeFile(beside, text);
-    await rename(beside, path);
-  } catch (cause) {
-    await rm(beside, { force: true }).catch(() => undefined);
-    throw cause;
-  }
 }
 
 function notWritable(folder: string, cause: unknown): LowbitKvError {

@@ -4,27 +4,37 @@
 
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { createLowbitKv, type Scheme } from '@lowbit-kv/core';
+import { createLowbitKv, LowbitKvError } from '@lowbit-kv/core';
 import {
+  type CompareOptions,
   type CompareProgress,
-  type CompareReport,
   compareSchemes,
+  compareShard,
   defaultCapturePath,
-  formatReport,
-  mergeReports,
   openCapture,
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
-import { colorVerdicts } from '../color-verdicts.js';
-import { GATE_FAILED, type GateCommandOptions, openGate, reportGate } from '../gate-option.js';
-import { checkReportOut, writeReportOut } from '../report-out.js';
-import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
+import { type GateCommandOptions, openGate } from '../gate-option.js';
+import { type KeptParts, openKeptParts } from '../kept-parts.js';
+import { ownVersion } from '../provenance.js';
+import { endWithReport, type PrintOptions } from '../report-end.js';
+import { checkReportOut, shownOf, writeReportOut } from '../report-out.js';
+import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
+import {
+  openShardOut,
+  type ShardCommandOptions,
+  shardContext,
+  writeShardOut,
+} from '../shard-out.js';
 import type { Terminal } from '../terminal.js';
-import { compareElsewhere } from './compare-elsewhere.js';
+import { compareInTwo } from './compare-elsewhere.js';
 
-export interface CompareCommandOptions extends GateCommandOptions {
+export interface CompareCommandOptions
+  extends GateCommandOptions,
+    PrintOptions,
+    ShardCommandOptions {
   readonly capture?: string;
   readonly scheme?: readonly string[];
   readonly all?: boolean;
@@ -33,19 +43,16 @@ export interface CompareCommandOptions extends GateCommandOptions {
   readonly calibration?: string;
   readonly positions?: number;
   readonly modelLayers?: number;
-  /** Folder for the files of the report. */
-  readonly out?: string;
-  readonly json?: boolean;
-  readonly markdown?: boolean;
 }
 
 /**
  * Exit code 3 when a gate that was asked for failed; else 1 when a self-check failed (the figures of that row mean nothing), or
- * when nothing could be measured.
+ * when nothing could be measured. Rows of a shard are judged when it is merged.
  */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
   const gate = await openGate(options, 'compare');
-  await checkReportOut(terminal, options.out);
+  const shardOut = await openShardOut(terminal, options);
+  if (shardOut === undefined) await checkReportOut(terminal, options.out);
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -56,85 +63,96 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     options.calibration === undefined
       ? {}
       : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
-  const calibrations = { ...calibrationsOf(named), ...given };
+  const parts = await openParts(terminal, options);
   const capture = await openCapture(
     options.capture === undefined
       ? defaultCapturePath()
       : resolve(terminal.directory, options.capture),
   );
   try {
-    const run = (part: readonly Scheme[]) =>
-      compareSchemes({
-        capture,
-        schemes: part,
-        simulations,
-        backend: kv.backends.get(options.backend),
-        calibrations,
-        allowEmulation: options.allowEmulation ?? false,
-        ...(options.positions === undefined ? {} : { positions: options.positions }),
-        ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
-        onProgress: (progress) => terminal.status(progressText(progress)),
-      });
-    const elsewhere = elsewhereIds(terminal, options, named);
-    const ids = [...schemes, ...simulations].map(({ id }) => id);
-    const report = await (elsewhere.length > 0
-      ? compareInTwo(terminal, options, elsewhere, ids, () =>
-          run(schemes.filter(({ id }) => !elsewhere.includes(id))),
-        )
-      : run(schemes));
-    terminal.clearStatus();
-    if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
-    else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
-    else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
-    await writeReportOut(terminal, options.out, report, { named });
-    if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
-    const measured = report.schemes.some(
-      ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),
+    const compared: CompareOptions = {
+      capture,
+      schemes,
+      simulations,
+      backend: kv.backends.get(options.backend),
+      calibrations: { ...calibrationsOf(named), ...given },
+      allowEmulation: options.allowEmulation ?? false,
+      ...(options.positions === undefined ? {} : { positions: options.positions }),
+      ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
+      settings: { version: ownVersion(), node: process.version },
+      ...(parts !== undefined && { store: parts.store }),
+      onProgress: (progress) => terminal.status(progressText(progress)),
+      signal: terminal.interruption(),
+    };
+    const context = shardContext(terminal, { named });
+    const during = <Result>(work: () => Promise<Result>) => parts?.during(work) ?? work();
+    const end = async () => {
+      if (parts !== undefined && parts.taken() > 0)
+        terminal.note(
+          `${parts.taken()} rows were there already, from a run that has not ended; --fresh measures them again`,
+        );
+      await parts?.finish();
+    };
+    if (shardOut !== undefined) {
+      const { part, previous } = shardOut;
+      const shard = await during(() => compareShard(compared, part, context, previous));
+      await writeShardOut(terminal, shardOut, shard);
+      await end();
+      return 0;
+    }
+    const inTwo = parts !== undefined && isLong(terminal, options, named);
+    const report = await during(() =>
+      inTwo
+        ? compareInTwo(terminal, argumentsOf(options), parts.path, (part) =>
+            compareShard(compared, part, context),
+          )
+        : compareSchemes(compared),
     );
-    if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
-    if (gate !== null && !reportGate(terminal, gate(report))) return GATE_FAILED;
-    return report.valid && measured ? 0 : 1;
+    return await endWithReport(terminal, report, options, gate, async () => {
+      await writeReportOut(terminal, options.out, report, shownOf({ named }));
+      await end();
+    });
   } finally {
     await capture.close();
   }
 }
 
-/**
- * Every second preset, for a process of its own. Only many presets take long; what the user names may be one scheme, or
- * files that print.
- */
-function elsewhereIds(
+/** Only many presets take long; what the user names may be one scheme, or files that print. */
+function isLong(
   { self }: Terminal,
   { scheme, all, calibration }: CompareCommandOptions,
   named: readonly NamedScheme[],
-): string[] {
+): boolean {
   const chosen = (scheme !== undefined && all !== true) || calibration !== undefined;
-  if (self === undefined || chosen || availableParallelism() < 2) return [];
-  return named
-    .filter(({ source }) => BUILTIN_PACKAGES.includes(source))
-    .filter((_, i) => i % 2 === 1)
-    .map(({ scheme: { id } }) => id);
+  return self !== undefined && !chosen && availableParallelism() > 1 && named.length > 1;
 }
 
-/** The schemes of some ids run in a process of its own; equal to one run, to the byte. */
-async function compareInTwo(
+/** What a second process is told. */
+function argumentsOf(options: CompareCommandOptions): string[] {
+  const { capture, scheme, all, backend, allowEmulation, positions, modelLayers, fresh } = options;
+  return [
+    ...['--backend', backend],
+    ...(capture === undefined ? [] : ['--capture', capture]),
+    ...(all === true ? ['--all'] : []),
+    ...(allowEmulation === true ? ['--allow-emulation'] : []),
+    ...(positions === undefined ? [] : ['--positions', String(positions)]),
+    ...(modelLayers === undefined ? [] : ['--model-layers', String(modelLayers)]),
+    ...(fresh === true ? ['--fresh'] : []),
+    ...(scheme === undefined ? [] : ['--scheme', ...scheme]),
+  ];
+}
+
+/** A comparison of seconds must not need a folder to keep rows in: where there is none, that is said. */
+async function openParts(
   terminal: Terminal,
-  { capture, backend, allowEmulation, positions, modelLayers }: CompareCommandOptions,
-  elsewhere: readonly string[],
-  ids: readonly string[],
-  runRest: () => Promise<CompareReport>,
-): Promise<CompareReport> {
-  const args = ['--backend', backend, ...(capture === undefined ? [] : ['--capture', capture])];
-  if (allowEmulation === true) args.push('--allow-emulation');
-  if (positions !== undefined) args.push('--positions', String(positions));
-  if (modelLayers !== undefined) args.push('--model-layers', String(modelLayers));
-  args.push('--scheme', ...elsewhere);
-  const other = compareElsewhere(terminal.self ?? [], args, terminal);
+  { shard, fresh }: CompareCommandOptions,
+): Promise<KeptParts | undefined> {
   try {
-    const own = await runRest();
-    return mergeReports([own, await other.report], ids);
-  } finally {
-    other.stop();
+    return await openKeptParts(terminal, 'compare', fresh);
+  } catch (error) {
+    if (shard !== undefined || !LowbitKvError.is(error, 'OPTION_INVALID')) throw error;
+    terminal.note(`Rows are not kept, so an interrupted run starts again: ${error.summary}`);
+    return undefined;
   }
 }
 

@@ -6,29 +6,41 @@ import { type Calibration, createLowbitKv } from '@lowbit-kv/core';
 import {
   cutWindows,
   type EvalProgress,
-  type EvalReport,
+  type EvaluateOptions,
+  evalShardSchemes,
   evaluate,
+  evaluateShard,
   F16,
-  formatEvalReport,
 } from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
-import { colorVerdicts } from '../color-verdicts.js';
-import { GATE_FAILED, type GateCommandOptions, openGate, reportGate } from '../gate-option.js';
+import { type GateCommandOptions, openGate } from '../gate-option.js';
+import { openKeptParts } from '../kept-parts.js';
 import { noteOtherModels, refuseOverlap } from '../model/calibration-checks.js';
-import { type EvalFolder, openEvalFolder } from '../model/eval-folder.js';
 import { type EvalModel, type EvalModelOptions, openEvalModel } from '../model/eval-model.js';
 import { canCalibrate, measureCalibration } from '../model/measure-calibrations.js';
 import { findModel, type ModelOptions } from '../model/open-model.js';
 import { withPromptStatistics } from '../model/prompt-statistics.js';
 import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
-import { checkReportOut, writeReportOut } from '../report-out.js';
+import { endWithReport, type PrintOptions } from '../report-end.js';
+import { checkReportOut, shownOf, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
-import { Interrupted, type Terminal } from '../terminal.js';
+import {
+  openShardOut,
+  type ShardCommandOptions,
+  shardContext,
+  writeShardOut,
+} from '../shard-out.js';
+import type { Terminal } from '../terminal.js';
 
-export interface EvalCommandOptions extends ModelOptions, EvalModelOptions, GateCommandOptions {
+export interface EvalCommandOptions
+  extends ModelOptions,
+    EvalModelOptions,
+    GateCommandOptions,
+    PrintOptions,
+    ShardCommandOptions {
   readonly text: string;
   readonly scheme?: readonly string[];
   readonly all?: boolean;
@@ -41,23 +53,19 @@ export interface EvalCommandOptions extends ModelOptions, EvalModelOptions, Gate
   readonly allowCalibratedText?: boolean;
   /** Lengths of contexts. */
   readonly retrieval?: readonly number[];
-  readonly fresh?: boolean;
-  /** Folder for the files of the report. */
-  readonly out?: string;
-  readonly json?: boolean;
-  readonly markdown?: boolean;
 }
 
 /**
  * Exit code 3 when a gate that was asked for failed; else 1 when a self-check failed (the figures of that row mean nothing), or
- * when nothing could be measured.
+ * when nothing could be measured. Rows of a shard are judged when it is merged.
  */
 export async function evaluateModel(
   terminal: Terminal,
   options: EvalCommandOptions,
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
-  await checkReportOut(terminal, options.out);
+  const shardOut = await openShardOut(terminal, options);
+  if (shardOut === undefined) await checkReportOut(terminal, options.out);
   const gate = await openGate(options, 'eval');
   // f16 is a row of every evaluation.
   const names = options.scheme?.filter((name) => name !== F16.id);
@@ -83,60 +91,71 @@ export async function evaluateModel(
   try {
     // Refused before anything is calibrated.
     cutWindows(text.tokens, { windows, windowTokens: window }, opened.model);
-    const calibrations = await calibrationsFor(terminal, options, opened, named, text);
     const settings = {
       text: TEXT_RULE,
       backend: options.backend,
       ...(promptTokens !== undefined && { promptTokens: String(promptTokens) }),
       ...opened.settings,
     };
-    const folder = await openEvalFolder(terminal, options.fresh ?? false);
-    const report = await resumable(terminal, folder, () =>
-      evaluate({
-        model: opened.model,
-        text,
-        schemes,
-        calibrations,
-        windows,
-        windowTokens: window,
-        settings,
-        ...(terminal.commandLine !== undefined && { command: terminal.commandLine }),
-        ...(options.retrieval !== undefined && {
-          retrieval: {
-            encode: (piece) => found.tokenizer.encode(piece),
-            contexts: options.retrieval,
-          },
-        }),
-        store: folder.store,
-        onProgress: (progress) => terminal.status(progressText(progress)),
-        signal: terminal.interruption(),
+    const uncalibrated: EvaluateOptions = {
+      model: opened.model,
+      text,
+      schemes,
+      windows,
+      windowTokens: window,
+      settings,
+      ...(options.retrieval !== undefined && {
+        retrieval: {
+          encode: (piece) => found.tokenizer.encode(piece),
+          contexts: options.retrieval,
+        },
       }),
-    );
-    print(terminal, report, options);
-    await writeReportOut(terminal, options.out, report, {
-      named,
+    };
+    const own = shardOut === undefined ? undefined : evalShardSchemes(uncalibrated, shardOut.part);
+    const isOwn = (id: string) => own?.includes(id) ?? true;
+    const calibrations = await calibrationsFor(terminal, options, opened, named, text, isOwn);
+    const shown = {
+      named: named.filter(({ scheme }) => isOwn(scheme.id)),
       planned: { geometry: opened.model.geometry, calibrations },
+    };
+    const parts = await openKeptParts(terminal, 'eval', options.fresh);
+    const evaluated: EvaluateOptions = {
+      ...uncalibrated,
+      calibrations,
+      ...(terminal.commandLine !== undefined && { command: terminal.commandLine }),
+      store: parts.store,
+      onProgress: (progress) => terminal.status(progressText(progress)),
+      signal: terminal.interruption(),
+    };
+    if (shardOut !== undefined) {
+      const { part, previous } = shardOut;
+      const context = shardContext(terminal, shown);
+      const shard = await parts.during(() => evaluateShard(evaluated, part, context, previous));
+      await writeShardOut(terminal, shardOut, shard);
+      await parts.finish();
+      return 0;
+    }
+    const report = await parts.during(() => evaluate(evaluated));
+    return await endWithReport(terminal, report, options, gate, async () => {
+      await writeReportOut(terminal, options.out, report, shownOf(shown));
+      await parts.finish();
     });
-    await folder.finish();
-    const measured =
-      schemes.length === 0 ||
-      report.schemes.some(({ id, status }) => id !== F16.id && status === 'measured');
-    if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
-    if (!measured) terminal.note('No scheme could be measured: see the verdicts.');
-    if (gate !== null && !reportGate(terminal, gate(report))) return GATE_FAILED;
-    return report.valid && measured ? 0 : 1;
   } finally {
     await opened.dispose();
   }
 }
 
-/** What a file gives, what came with schemes, and for the others what is measured on tokens after the windows. */
+/**
+ * What a file gives, what came with schemes, and for the others, those that are measured here, what is measured on tokens after
+ * the windows.
+ */
 async function calibrationsFor(
   terminal: Terminal,
   options: EvalCommandOptions,
   { calibrated, model }: EvalModel,
   named: readonly NamedScheme[],
   text: TextTokens,
+  isMeasured: (id: string) => boolean,
 ): Promise<Record<string, Calibration>> {
   const schemes = named.map(({ scheme }) => scheme);
   const evaluated = options.windows * options.window;
@@ -149,7 +168,8 @@ async function calibrationsFor(
   if (options.allowCalibratedText !== true)
     refuseOverlap(calibrations, { textSha256: text.sha256, tokens: evaluated });
   const missing = schemes.filter(
-    (scheme) => canCalibrate(scheme) && calibrations[scheme.id] === undefined,
+    (scheme) =>
+      isMeasured(scheme.id) && canCalibrate(scheme) && calibrations[scheme.id] === undefined,
   );
   if (missing.length === 0 || calibrated === null) return calibrations;
   const tokens = Math.min(options.calibrationTokens, text.tokens.length - evaluated);
@@ -167,34 +187,6 @@ async function calibrationsFor(
     );
   }
   return calibrations;
-}
-
-/** An interruption says how to go on. */
-async function resumable(
-  terminal: Terminal,
-  folder: EvalFolder,
-  work: () => Promise<EvalReport>,
-): Promise<EvalReport> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof Interrupted && folder.kept() > 0)
-      terminal.note(
-        `${folder.kept()} finished parts are kept in ${folder.path}: the same command goes on from there.`,
-      );
-    throw error;
-  }
-}
-
-function print(
-  terminal: Terminal,
-  report: EvalReport,
-  { json, markdown }: EvalCommandOptions,
-): void {
-  terminal.clearStatus();
-  if (json === true) terminal.print(JSON.stringify(report, null, 2));
-  else if (markdown === true) terminal.print(formatEvalReport(report, 'markdown'));
-  else terminal.print(colorVerdicts(formatEvalReport(report), terminal.outColors));
 }
 
 function progressText(progress: EvalProgress): string {

@@ -3,7 +3,13 @@
  */
 import { resolve } from 'node:path';
 import { createLowbitKv } from '@lowbit-kv/core';
-import { defaultCapturePath, formatTuneReport, openCapture, tuneScheme } from '@lowbit-kv/harness';
+import {
+  defaultCapturePath,
+  formatTuneReport,
+  openCapture,
+  type TuneProgress,
+  tuneScheme,
+} from '@lowbit-kv/harness';
 import { createBackends } from '../backends.js';
 import { checkOut, writeJson } from '../out-file.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
@@ -52,7 +58,8 @@ export async function tune(terminal: Terminal, options: TuneCommandOptions): Pro
       ...(positions === undefined ? {} : { positions }),
       ...(modelLayers === undefined ? {} : { modelLayers }),
       ...(id === undefined ? {} : { id }),
-      onProgress: (what) => terminal.status(what),
+      onProgress: (progress) => terminal.status(progressText(progress)),
+      signal: terminal.interruption(),
     });
     terminal.clearStatus();
     // Printed first: minutes of work must not end with a full disk.
@@ -66,4 +73,9 @@ export async function tune(terminal: Terminal, options: TuneCommandOptions): Pro
     await capture.close();
   }
   return;
+}
+
+function progressText({ phase, part, parts, what }: TuneProgress): string {
+  const doing = phase === 'tables' ? `errors of pairs, ${what}` : `replay of ${what}`;
+  return `${part + 1}/${parts}: ${doing}`;
 }

@@ -59,6 +59,7 @@ export const settings = z.strictObject({
   scheme: texts.optional(),
   seed: number.optional(),
   sequences: number.optional(),
+  shard: text.optional(),
   sinks: number.optional(),
   stress: texts.optional(),
   system: text.optional(),

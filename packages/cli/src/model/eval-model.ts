@@ -15,7 +15,7 @@ import {
   stressed,
 } from '@lowbit-kv/model-onnx';
 import type { AttentionChoice } from '../attention-choice.js';
-import { readOwnManifest } from '../manifest.js';
+import { ownVersion } from '../provenance.js';
 import { openCutModel } from './cut-model.js';
 import type { CalibratedModel } from './measure-calibrations.js';
 import type { FoundModel } from './open-model.js';
@@ -58,7 +58,7 @@ export async function openEvalModel(
     settings: {
       ...opened.settings,
       ...(allowEmulation && { allowEmulation: 'yes' }),
-      version: `lowbit-kv ${readOwnManifest().version}`,
+      version: ownVersion(),
       machine: `${process.platform} ${process.arch}, ${threads ?? availableParallelism()} threads, node ${process.version}`,
     },
   };

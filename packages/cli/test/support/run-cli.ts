@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { TEST_CACHE } from './test-cache.js';
 
 export interface CliResult {
   readonly code: number | null;
@@ -20,6 +21,8 @@ export interface CliOptions {
   readonly stdoutFile?: string;
   /** Asked again and again with what stdout has: when it says yes, Ctrl-C is sent, once. */
   readonly interruptWhen?: (stdout: string) => boolean;
+  /** What is sent in its place. */
+  readonly signal?: NodeJS.Signals;
 }
 
 const ASK_MS = 10;
@@ -45,6 +48,7 @@ export function runCli(args: readonly string[], options: CliOptions = {}): Promi
     const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, ...args], {
       cwd: options.directory ?? path('.'),
       env: {
+        ...TEST_CACHE,
         ...SOURCE_ENVIRONMENT,
         ...options.environment,
       },
@@ -62,7 +66,7 @@ export function runCli(args: readonly string[], options: CliOptions = {}): Promi
     const asking = setInterval(() => {
       if (options.interruptWhen?.(output.stdout) !== true) return;
       clearInterval(asking);
-      child.kill('SIGINT');
+      child.kill(options.signal ?? 'SIGINT');
     }, ASK_MS);
     child.on('error', reject);
     child.on('close', (code, signal) => {

@@ -1,6 +1,7 @@
 /** Runs the command in this process, with streams that keep what is written. Quicker than a child process. */
 import { run, Terminal } from '../../src/index.js';
 import { Interrupted } from '../../src/terminal.js';
+import { TEST_CACHE } from './test-cache.js';
 
 export interface HereOptions {
   readonly directory?: string;
@@ -35,7 +36,7 @@ export async function runHere(
   const terminal = new Terminal({
     stdout: stream('stdout'),
     stderr: stream('stderr'),
-    environment: options.environment ?? {},
+    environment: { ...TEST_CACHE, ...options.environment },
     directory: options.directory ?? '.',
     interruption: () => controller.signal,
   });

@@ -59,13 +59,13 @@ function circumstancesOf(report: JudgedReport): Fields {
   };
 }
 
-function under(name: string, fields: object): Fields {
+export function under(name: string, fields: object): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([field, value]) => [`${name}.${field}`, value]),
   );
 }
 
-function differences(before: Fields, after: Fields): DataDifference[] {
+export function differences(before: Fields, after: Fields): DataDifference[] {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...fields]
     .map((field) => ({ field, before: textOf(before[field]), after: textOf(after[field]) }))

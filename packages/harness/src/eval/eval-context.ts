@@ -1,10 +1,10 @@
 /** What every part of an evaluation shares, and one run of the model with its clock, progress and signal. */
 
 import { refusedRow } from '../scheme-row.js';
+import type { RecordIdentity, Records } from '../work/records.js';
 import type { EvaluateOptions } from './evaluate-options.js';
 import type { LogitsSink } from './model.js';
 import type { ProgressCounter, ProgressPlace } from './progress.js';
-import type { RecordIdentity, Records } from './records.js';
 import type { Subject } from './subject.js';
 import type { Metering } from './window-meter.js';
 import { tokensHash } from './windows.js';
@@ -52,16 +52,17 @@ export async function timedRun<Notes, Result>(
   return { notes, result, seconds };
 }
 
-/** Does something for a row. What says that its scheme does not fit becomes its refusal, and gives null. */
+/** Does something for a row, in a unit of work. What says that its scheme does not fit becomes its refusal, and gives null. */
 export async function unlessRefused<Result>(
   { progress }: EvalContext,
   subject: Subject,
+  unit: string,
   work: () => Promise<Result>,
 ): Promise<Result | null> {
   try {
     return await work();
   } catch (error) {
-    subject.refused = refusedRow(error, subject.identity);
+    subject.refused = { unit, row: refusedRow(error, subject.identity) };
     progress.dropped(subject.identity.id);
     return null;
   }
@@ -69,14 +70,14 @@ export async function unlessRefused<Result>(
 
 export function recordIdentity(
   { options: { model, settings = {} } }: EvalContext,
-  kind: RecordIdentity['kind'],
+  kind: 'window' | 'answer',
   subject: Subject,
   tokens: readonly number[],
 ): RecordIdentity {
   return {
     kind,
     model: model.fingerprint,
-    plan: subject.plan.fingerprint,
+    plan: subject.facts.plan,
     tokens: tokensHash(tokens),
     settings,
   };

@@ -1,12 +1,11 @@
 /** The row of a scheme, from what it gave in all windows. */
-import { bitsPerElement } from '@lowbit-kv/core';
 import { meanOf } from '../metrics.js';
 import { finiteOrNull, type Verdict } from '../report.js';
 import { failingLayers, noiseFigures } from './noise-figures.js';
 import { predictionFigures } from './prediction-figures.js';
 import type { EvalMeasuredRow, EvalReport } from './report.js';
 import { schemeChecks } from './self-checks.js';
-import type { Subject } from './subject.js';
+import type { SubjectResult } from './subject.js';
 import { EVAL_THRESHOLDS } from './thresholds.js';
 import { evalVerdict } from './verdict.js';
 import type { WindowFigures } from './window-figures.js';
@@ -14,20 +13,26 @@ import type { WindowFigures } from './window-figures.js';
 type Rate = EvalReport['uncut'];
 
 /** Keys in the order of the report's schema, so that parsing a report changes no byte. */
-export function measuredRow(subject: Subject, f16: Subject, windowTokens: number): EvalMeasuredRow {
-  const { plan, windows, answers, calibration, identity } = subject;
+export function measuredRow(
+  subject: SubjectResult,
+  f16: SubjectResult,
+  windowTokens: number,
+): EvalMeasuredRow {
+  const { facts, identity } = subject;
+  const windows = inOrder(subject.windows);
+  const answers = inOrder(subject.answers);
   const noise = noiseFigures(windows.map(({ notes }) => notes));
   const rate = rateOf(windows, windowTokens);
   const uncut = uncutRateOf(windows, windowTokens);
   const figures = {
     status: 'measured' as const,
     ...identity,
-    calibration: calibration === undefined ? null : provenanceText(calibration.provenance),
+    calibration: facts.calibration,
     bits: {
       stored: finiteOrNull(meanOf(windows.map(({ notes }) => notes.storedBits))),
-      asymptotic: bitsPerElement(plan).all.total,
+      asymptotic: facts.asymptoticBits,
     },
-    ...predictionFigures(windows, f16.windows),
+    ...predictionFigures(windows, inOrder(f16.windows)),
     noise,
     failingLayers: failingLayers(noise, EVAL_THRESHOLDS.safeWorstLayer),
     rate: {
@@ -36,12 +41,12 @@ export function measuredRow(subject: Subject, f16: Subject, windowTokens: number
         (100 * (rate.tokensPerSecond ?? Number.NaN)) / (uncut.tokensPerSecond ?? Number.NaN),
       ),
     },
-    checks: schemeChecks(windows, answers, plan),
+    checks: schemeChecks(subject.windows, answers, facts.classes),
   };
   const verdict: Verdict =
     subject === f16
       ? { level: 'baseline', reason: 'f16: what the others are measured against' }
-      : evalVerdict(figures, plan.classes, windowTokens);
+      : evalVerdict(figures, facts.classes, windowTokens);
   return { ...figures, verdict };
 }
 
@@ -61,10 +66,7 @@ function rateOf(windows: readonly { readonly seconds: number }[], windowTokens: 
   };
 }
 
-/** Hashes are cut short: they are for people to compare. */
-function provenanceText(provenance: Readonly<Record<string, string>>): string {
-  const facts = Object.entries(provenance).map(
-    ([name, text]) => `${name} ${/^[\da-f]{40,}$/.test(text) ? text.slice(0, 12) : text}`,
-  );
-  return facts.join(', ') || 'given without provenance';
+/** Of all windows, or of all prompts, by their numbers. */
+export function inOrder<Part>(parts: ReadonlyMap<number, Part>): Part[] {
+  return [...parts].toSorted(([a], [b]) => a - b).map(([, part]) => part);
 }

@@ -1,8 +1,8 @@
 /** What an evaluation takes. */
 import type { Calibration, Scheme } from '@lowbit-kv/core';
+import type { PartStore } from '../work/part-store.js';
 import type { EvaluatedModel } from './model.js';
 import type { RetrievalOptions } from './retrieval-prompts.js';
-import type { EvalStore } from './store.js';
 import type { WindowOptions } from './windows.js';
 
 export interface EvaluatedText {
@@ -29,7 +29,7 @@ export interface EvaluateOptions extends WindowOptions {
   readonly command?: string;
   readonly retrieval?: RetrievalOptions;
   /** Finished windows, so that an interrupted run resumes. Default: none. */
-  readonly store?: EvalStore;
+  readonly store?: PartStore;
   /** Largest difference of a logit between f16 and the uncut model. Default `EVAL_THRESHOLDS.f16Difference`. */
   readonly f16Difference?: number;
   readonly onProgress?: (progress: EvalProgress) => void;

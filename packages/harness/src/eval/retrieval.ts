@@ -1,33 +1,44 @@
 /** Scores the answers to retrieval prompts by their log-probability under each scheme, against f16. */
 import { LowbitKvError } from '@lowbit-kv/core';
+import { F16 } from '../f16-scheme.js';
 import { finiteOrNull } from '../report.js';
+import { numbersCodec } from '../work/numbers.js';
 import { type EvalContext, recordIdentity, timedRun, unlessRefused } from './eval-context.js';
+import { inOrder } from './eval-row.js';
+import { type PromptFacts, promptUnit } from './eval-work.js';
 import { negativeLogProbability } from './logit-row.js';
 import { receiveRows } from './receive-rows.js';
 import type { EvalRetrieval } from './report.js';
 import { RETRIEVAL_QUESTION, type RetrievalPrompt } from './retrieval-prompts.js';
-import type { Subject } from './subject.js';
+import type { Subject, SubjectResult } from './subject.js';
 import type { Metering } from './window-meter.js';
 
-/** Answers go to the subjects: of all prompts to f16, of those with a key to the others. */
-export async function measureRetrieval(
+const ONE_NUMBER = numbersCodec(1);
+
+/** Which prompt of how many. */
+interface PromptPlace {
+  readonly part: number;
+  readonly parts: number;
+}
+
+/** Answers to a prompt go to the subjects. Throws MEASUREMENT_INVALID for one of f16 that is not finite. */
+export async function measureAnswers(
   context: EvalContext,
-  prompts: readonly RetrievalPrompt[],
-  f16: Subject,
-  schemes: readonly Subject[],
+  prompt: RetrievalPrompt,
+  place: PromptPlace,
+  subjects: readonly Subject[],
 ): Promise<void> {
-  for (const [part, prompt] of prompts.entries()) {
-    const baseline = await answerOf(context, f16, prompt, part, prompts.length);
-    requireFinite(baseline, part, context.options.model.name);
-    f16.answers.push(baseline);
-    if (prompt.depth === null) continue;
-    for (const subject of schemes) {
-      if (subject.refused !== null) continue;
-      const answer = await unlessRefused(context, subject, () =>
-        answerOf(context, subject, prompt, part, prompts.length),
-      );
-      if (answer !== null) subject.answers.push(answer);
-    }
+  for (const subject of subjects) {
+    if (subject.refused !== null) continue;
+    const { id } = subject.identity;
+    const work = () => answerOf(context, subject, prompt, place);
+    const isBaseline = id === F16.id;
+    const answer = isBaseline
+      ? await work()
+      : await unlessRefused(context, subject, promptUnit(place.part, id), work);
+    if (answer === null) continue;
+    if (isBaseline) requireFinite(answer, place.part, context.options.model.name);
+    subject.answers.set(place.part, answer);
   }
 }
 
@@ -43,28 +54,29 @@ function requireFinite(answer: number, part: number, model: string): void {
 
 /** The section of a report. */
 export function retrievalSection(
-  prompts: readonly RetrievalPrompt[],
-  f16: Subject,
-  schemes: readonly Subject[],
+  prompts: readonly PromptFacts[],
+  f16: SubjectResult,
+  schemes: readonly SubjectResult[],
 ): EvalRetrieval {
+  const answerOfF16 = (prompt: number) => f16.answers.get(prompt) as number;
   const withKey = prompts.flatMap(({ context, depth, keyPosition, tokens, answerTokens }, i) => {
     if (depth === null || keyPosition === null) return [];
     const alone = prompts.findIndex((other) => other.context === context && other.depth === null);
     return [
       {
-        baseline: f16.answers[i] as number,
+        baseline: answerOfF16(i),
         prompt: {
-          contextTokens: tokens.length,
+          contextTokens: tokens,
           depth,
           keyPosition,
           answerTokens,
-          withoutKey: finiteOrNull(f16.answers[alone] as number),
+          withoutKey: finiteOrNull(answerOfF16(alone)),
         },
       },
     ];
   });
   const baselines = withKey.map(({ baseline }) => baseline);
-  const rowOf = ({ identity: { id } }: Subject, answers: readonly number[]) => ({
+  const rowOf = ({ identity: { id } }: SubjectResult, answers: readonly number[]) => ({
     id,
     answers: answers.map((answer, i) => ({
       logProbability: finiteOrNull(answer),
@@ -76,9 +88,7 @@ export function retrievalSection(
     prompts: withKey.map(({ prompt }) => prompt),
     rows: [
       rowOf(f16, baselines),
-      ...schemes
-        .filter(({ refused }) => refused === null)
-        .map((subject) => rowOf(subject, subject.answers)),
+      ...schemes.map((subject) => rowOf(subject, inOrder(subject.answers))),
     ],
   };
 }
@@ -88,15 +98,14 @@ async function answerOf(
   context: EvalContext,
   subject: Subject,
   { tokens, answerTokens }: RetrievalPrompt,
-  part: number,
-  parts: number,
+  { part, parts }: PromptPlace,
 ): Promise<number> {
   const place = { phase: 'retrieval', id: subject.identity.id, part, parts } as const;
   // Equal tokens may ask for answers of another length.
-  const identity = recordIdentity(context, 'retrieval', subject, [...tokens, answerTokens]);
-  const kept = await context.records.read(identity, 1);
+  const identity = recordIdentity(context, 'answer', subject, [...tokens, answerTokens]);
+  const kept = await context.records.read(identity, ONE_NUMBER);
   if (kept !== null) {
-    subject.resumed.prompts++;
+    subject.resumed.prompts.add(part);
     context.progress.resumed(tokens.length, place);
     return kept[0] as number;
   }
@@ -108,7 +117,7 @@ async function answerOf(
     answerMeter(context, tokens, answerTokens),
     (sink) => run.run(tokens, sink),
   );
-  await context.records.write(identity, Float64Array.of(result));
+  await context.records.write(identity, Float64Array.of(result), ONE_NUMBER);
   return result;
 }
 

@@ -1,20 +1,22 @@
 /** Self-checks of an evaluation: that f16 is the model, that the cache was used, that figures are figures. */
-import { LowbitKvError, type PageClass, type Plan, windowCounts } from '@lowbit-kv/core';
+import { LowbitKvError, type PageClass, windowCounts } from '@lowbit-kv/core';
 import { addSums, isWorse } from '../metrics.js';
 import type { ReportCheck } from '../report.js';
 import type { LayerNotes, WindowNotes } from './model.js';
 import type { WindowFigures } from './window-figures.js';
 
 type Tensor = PageClass['tensor'];
+/** By number of the window, in order. */
+type Windows = ReadonlyMap<number, WindowFigures>;
 
 function checkOf(name: string, passed: boolean, detail: string): ReportCheck {
   return { name, result: passed ? 'passed' : 'failed', detail };
 }
 
 /** Of the run: all windows of f16 so far. */
-export function runChecks(f16: readonly WindowFigures[], allowed: number): ReportCheck[] {
+export function runChecks(f16: Windows, allowed: number): ReportCheck[] {
   let worst = { value: -1, position: 0, window: 0 };
-  for (const [window, { uncut }] of f16.entries()) {
+  for (const [window, { uncut }] of f16) {
     if (isWorse(uncut.difference.value, worst.value)) worst = { ...uncut.difference, window };
   }
   return [
@@ -42,19 +44,19 @@ export function requireChecks(checks: readonly ReportCheck[], model: string): vo
 
 /** Of a scheme. `answers` are its log-probabilities of the retrieval. */
 export function schemeChecks(
-  windows: readonly WindowFigures[],
+  windows: Windows,
   answers: readonly number[],
-  plan: Plan,
+  classes: readonly PageClass[],
 ): ReportCheck[] {
   return [
     finiteCheck(windows, answers),
     constantCheck(windows),
-    cacheUsedCheck(windows, plan),
-    noiseNotedCheck(windows, plan),
+    cacheUsedCheck(windows, classes),
+    noiseNotedCheck(windows, classes),
   ];
 }
 
-function finiteCheck(windows: readonly WindowFigures[], answers: readonly number[]): ReportCheck {
+function finiteCheck(windows: Windows, answers: readonly number[]): ReportCheck {
   const answer = answers.findIndex((value) => !Number.isFinite(value));
   const place =
     notFinitePlace(windows) ??
@@ -66,8 +68,8 @@ function finiteCheck(windows: readonly WindowFigures[], answers: readonly number
   );
 }
 
-function constantCheck(windows: readonly WindowFigures[]): ReportCheck {
-  const count = windows.reduce((sum, { constantRows }) => sum + constantRows, 0);
+function constantCheck(windows: Windows): ReportCheck {
+  const count = [...windows.values()].reduce((sum, { constantRows }) => sum + constantRows, 0);
   return checkOf(
     'logits-not-constant',
     count === 0,
@@ -76,31 +78,31 @@ function constantCheck(windows: readonly WindowFigures[]): ReportCheck {
 }
 
 /** Packed tokens move logits, be it by one bit: where none moved, the model did not read them. */
-function cacheUsedCheck(windows: readonly WindowFigures[], plan: Plan): ReportCheck {
+function cacheUsedCheck(windows: Windows, classes: readonly PageClass[]): ReportCheck {
   const name = 'cache-used';
-  const predictions = (windows[0] as WindowFigures).predictions.negativeLog.length;
-  if (!plan.classes.some((pageClass) => seenPacked(pageClass, predictions + 1) > 0))
+  const predictions = predictionsOf(windows);
+  if (!classes.some((pageClass) => seenPacked(pageClass, predictions + 1) > 0))
     return { name, result: 'skipped', detail: 'no prediction of a window sees a packed token' };
-  const same = windows.findIndex(({ sameRows }) => sameRows === predictions);
+  const [same] = [...windows].find(([, { sameRows }]) => sameRows === predictions) ?? [];
   return checkOf(
     name,
-    same < 0,
-    same < 0
+    same === undefined,
+    same === undefined
       ? 'logits of every window differ from those of f16'
       : `all logits of window ${same} equal those of f16 bit for bit, although packed tokens are attended to: the cache was not read`,
   );
 }
 
 /** What is packed differs from what it was: a noise of exactly 0 was not measured. */
-function noiseNotedCheck(windows: readonly WindowFigures[], plan: Plan): ReportCheck {
+function noiseNotedCheck(windows: Windows, classes: readonly PageClass[]): ReportCheck {
   const name = 'noise-noted';
-  const tokens = (windows[0] as WindowFigures).predictions.negativeLog.length + 1;
-  const packed = plan.classes.filter((pageClass) => seenPacked(pageClass, tokens) > 0);
+  const tokens = predictionsOf(windows) + 1;
+  const packed = classes.filter((pageClass) => seenPacked(pageClass, tokens) > 0);
   if (packed.length === 0)
     return { name, result: 'skipped', detail: 'no prediction of a window sees a packed token' };
   const silent = packed.flatMap(({ tensor, layers }) =>
     layers.flatMap((layer) => {
-      const notes = windows.map(({ notes }) => notes.layers[layer] as LayerNotes);
+      const notes = [...windows.values()].map(({ notes }) => notes.layers[layer] as LayerNotes);
       return silentPart(notes, tensor).map((part) => `${part} of layer ${layer}`);
     }),
   );
@@ -111,6 +113,12 @@ function noiseNotedCheck(windows: readonly WindowFigures[], plan: Plan): ReportC
       ? 'every layer with packed tokens has noise'
       : `the noted noise is exactly 0 although tokens are packed: ${silent[0]}`,
   );
+}
+
+/** Of each window. */
+function predictionsOf(windows: Windows): number {
+  const [first] = windows.values();
+  return first?.predictions.negativeLog.length ?? 0;
 }
 
 /** A signal without any noise. What is 0 everywhere may be stored exactly. */
@@ -129,8 +137,8 @@ export function seenPacked(pageClass: PageClass, windowTokens: number): number {
 }
 
 /** Where the first figure that is not finite stands, in words. */
-function notFinitePlace(windows: readonly WindowFigures[]): string | null {
-  for (const [window, { predictions, notes }] of windows.entries()) {
+function notFinitePlace(windows: Windows): string | null {
+  for (const [window, { predictions, notes }] of windows) {
     const { negativeLog, divergence } = predictions;
     const row = negativeLog.findIndex(
       (value, i) => !Number.isFinite(value) || !Number.isFinite(divergence[i]),

@@ -1,8 +1,10 @@
 /** One row of a report while it is measured: its plan, the model opened under it, and what it gave so far. */
 import {
+  bitsPerElement,
   type Calibration,
   createPlan,
   LowbitKvError,
+  type PageClass,
   type Plan,
   type Scheme,
   schemeFingerprint,
@@ -23,29 +25,58 @@ export interface SubjectIdentity {
   readonly fingerprint: string;
 }
 
-export class Subject {
+/** What a report says of a row beside its figures. */
+export interface SubjectFacts {
+  /** Of the plan, calibration included. */
+  readonly plan: string;
+  readonly classes: readonly PageClass[];
+  /** Bits per element of packed blocks. */
+  readonly asymptoticBits: number;
+  /** Where an offline calibration comes from. */
+  readonly calibration: string | null;
+}
+
+/** All that a row of a report is made from. */
+export interface SubjectResult {
+  readonly identity: SubjectIdentity;
+  readonly facts: SubjectFacts;
+  /** By number of the window. */
+  readonly windows: ReadonlyMap<number, WindowFigures>;
+  /** Mean log-probability of the answer to each retrieval prompt that it was given, by its number. */
+  readonly answers: ReadonlyMap<number, number>;
+  /** Which of them came from the store. */
+  readonly resumed: {
+    readonly windows: ReadonlySet<number>;
+    readonly prompts: ReadonlySet<number>;
+  };
+}
+
+export class Subject implements SubjectResult {
   readonly identity: SubjectIdentity;
   readonly plan: Plan;
-  readonly calibration: Calibration | undefined;
-  readonly windows: WindowFigures[] = [];
-  /** Mean log-probability of the answer to each retrieval prompt that it was given. */
-  readonly answers: number[] = [];
-  /** How many of them came from the store. */
-  readonly resumed = { windows: 0, prompts: 0 };
-  /** Why it has no figures; null while it has. */
-  refused: UnmeasuredRow | null = null;
+  readonly facts: SubjectFacts;
+  readonly windows = new Map<number, WindowFigures>();
+  readonly answers = new Map<number, number>();
+  readonly resumed = { windows: new Set<number>(), prompts: new Set<number>() };
+  /** In which unit of work it became clear that it has no figures, and why; null while it has. */
+  refused: { readonly unit: string; readonly row: UnmeasuredRow } | null = null;
   readonly #model: EvaluatedModel;
   #run: PlanRun | undefined;
 
   constructor(scheme: Scheme, model: EvaluatedModel, calibration: Calibration | undefined) {
     this.identity = identityOf(scheme);
     this.#model = model;
-    this.calibration = calibration;
     this.plan = createPlan(
       scheme,
       model.geometry,
       calibration === undefined ? {} : { calibration },
     );
+    this.facts = {
+      plan: this.plan.fingerprint,
+      classes: this.plan.classes,
+      asymptoticBits: bitsPerElement(this.plan).all.total,
+      calibration: calibration === undefined ? null : provenanceText(calibration.provenance),
+    };
   }
 
   /** The model under this plan, opened once. */
@@ -60,35 +91,46 @@ export class Subject {
   }
 }
 
-/** f16, then the schemes: subjects, or rows with the reason why they are none. Throws OPTION_INVALID for equal ids. */
-export function createSubjects({ model, schemes, calibrations }: EvaluateOptions): {
-  readonly f16: Subject;
-  readonly others: readonly (Subject | UnmeasuredRow)[];
-} {
+/** Throws OPTION_INVALID for two rows of one id. */
+export function checkIds(schemes: readonly Scheme[]): void {
   const ids = [UNCUT_ID, F16.id, ...schemes.map(({ id }) => id)];
   const twice = ids.find((id, i) => ids.indexOf(id) !== i);
-  if (twice !== undefined) {
-    throw new LowbitKvError('OPTION_INVALID', {
-      message: 'two rows of an evaluation have the same id',
-      value: twice,
-      valid: `different ids; ${F16.id} and ${UNCUT_ID} are always there`,
-      next: 'Rename one scheme.',
-      where: { field: 'schemes' },
-    });
-  }
-  return {
-    f16: new Subject(F16, model, undefined),
-    others: schemes.map((scheme) => {
-      const offline = scheme.calibration.kind === 'offline';
-      try {
-        return new Subject(scheme, model, offline ? calibrations?.[scheme.id] : undefined);
-      } catch (error) {
-        return refusedRow(error, identityOf(scheme));
-      }
-    }),
-  };
+  if (twice === undefined) return;
+  throw new LowbitKvError('OPTION_INVALID', {
+    message: 'two rows of an evaluation have the same id',
+    value: twice,
+    valid: `different ids; ${F16.id} and ${UNCUT_ID} are always there`,
+    next: 'Rename one scheme.',
+    where: { field: 'schemes' },
+  });
 }
 
-function identityOf(scheme: Scheme): SubjectIdentity {
+/** A subject, or the row with the reason why it is none. */
+export function createSubject(
+  scheme: Scheme,
+  { model, calibrations }: Pick<EvaluateOptions, 'model' | 'calibrations'>,
+): Subject | UnmeasuredRow {
+  const offline = scheme.calibration.kind === 'offline';
+  try {
+    return new Subject(scheme, model, offline ? calibrations?.[scheme.id] : undefined);
+  } catch (error) {
+    return refusedRow(error, identityOf(scheme));
+  }
+}
+
+/** What a report is made from: the row with the reason where there are no figures. */
+export function resultOf(subject: Subject | UnmeasuredRow): SubjectResult | UnmeasuredRow {
+  return (subject instanceof Subject && subject.refused?.row) || subject;
+}
+
+export function identityOf(scheme: Scheme): SubjectIdentity {
   return { id: scheme.id, title: scheme.title, fingerprint: schemeFingerprint(scheme) };
+}
+
+/** Hashes are cut short: they are for people to compare. */
+function provenanceText(provenance: Readonly<Record<string, string>>): string {
+  const facts = Object.entries(provenance).map(
+    ([name, text]) => `${name} ${/^[\da-f]{40,}$/.test(text) ? text.slice(0, 12) : text}`,
+  );
+  return facts.join(', ') || 'given without provenance';
 }

@@ -53,6 +53,8 @@ export function checkNotes({ layers }: WindowNotes, { heads }: FigureShape, name
 
 /** Seconds, bits, constant and same rows; of the uncut model seconds, difference and its position; whether causes are known. */
 const SINGLE_FIGURES = 8;
+/** Which of them are seconds. */
+export const TIMES = [0, 4] as const;
 /** Of a layer, besides those of heads: key, value, keys only, values only. */
 const LAYER_SUMS = 4;
 const UNKNOWN: ErrorSum = { error: 0, energy: 0 };

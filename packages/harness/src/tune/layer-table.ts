@@ -3,6 +3,7 @@
  */
 import type { Backend, Geometry } from '@lowbit-kv/core';
 import type { CaptureData } from '../capture-data.js';
+import type { Pause } from '../pause.js';
 import { refusalOf } from '../refusals.js';
 import type { LayerChoice } from './allocation.js';
 import type { Candidate, TensorName, TuneWindows } from './candidates.js';
@@ -39,14 +40,16 @@ export async function layerTable(
   context: TableContext,
   place: number,
   exactOutput: Float64Array,
+  pause: Pause,
 ): Promise<LayerTable> {
   const { data, candidates, pairBits, mostBits } = context;
   const layer = data.layers[place] as CaptureData['layers'][number];
   const problem: LayerProblem = { layer, sizes: data.sizes, exactOutput };
   const decoded = {
-    key: await decodeAll(context, place, 'key'),
-    value: await decodeAll(context, place, 'value'),
+    key: await decodeAll(context, place, 'key', pause),
+    value: await decodeAll(context, place, 'value', pause),
   };
+  await pause();
   const alone = aloneErrors(problem, decoded);
   const kept = {
     key: nearBest(candidates.key.map(({ bits }, k) => ({ bits, error: alone.key[k] as number }))),
@@ -66,6 +69,7 @@ export async function layerTable(
   const wanted = nearBest(affordable, PAIR_MARGIN).map((i) => affordable[i] as LayerChoice);
   const choices: LayerChoice[] = [];
   for (const key of kept.key) {
+    await pause();
     const row = wanted.filter((pair) => pair.key === key);
     const errors = pairErrors(
       problem,
@@ -85,9 +89,11 @@ async function decodeAll(
   { data, candidates, windows, backend, geometry }: TableContext,
   place: number,
   tensor: TensorName,
+  pause: Pause,
 ): Promise<(DecodedTensor | null)[]> {
   const decoded: (DecodedTensor | null)[] = [];
   for (const candidate of candidates[tensor]) {
+    await pause();
     try {
       decoded.push(await decodeCandidate(data, place, candidate, windows, backend, geometry));
     } catch (error) {

@@ -7,6 +7,7 @@ import { refusalOf } from '../refusals.js';
 import { planReplay, schemeRow } from '../scheme-row.js';
 import { type TuneWindows, withWindows } from './candidates.js';
 import { errorOfPart, type SplitCapture } from './split.js';
+import type { TuneProgress } from './tune-options.js';
 import type { PartError, TuneRow, Unmeasured } from './tune-report.js';
 import type { TunedScheme } from './tuned-scheme.js';
 
@@ -18,7 +19,7 @@ export interface RowsToMeasure {
   readonly singlePair: Scheme;
   readonly windows: TuneWindows;
   readonly budgetBits: number;
-  readonly onProgress: (what: string) => void;
+  readonly onProgress: (progress: TuneProgress) => void;
 }
 
 export interface MeasuredRows {
@@ -44,7 +45,8 @@ export async function measureRows(inputs: RowsToMeasure): Promise<MeasuredRows> 
   const rows: TuneRow[] = [];
   const unmeasured: Unmeasured[] = [];
   for (const [i, { kind, scheme }] of subjects.entries()) {
-    onProgress(`replay ${i + 1}/${subjects.length}: ${scheme.id}`);
+    onProgress({ phase: 'replays', part: i, parts: subjects.length, what: scheme.id });
+    await run.pause();
     const bits = await plannedBits(run, scheme);
     if (typeof bits === 'number' && bits > budgetBits + ROUNDING) continue;
     const row = typeof bits === 'number' ? await partErrors(run, split, scheme) : bits;

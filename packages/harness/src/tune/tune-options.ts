@@ -19,7 +19,18 @@ export interface TuneOptions
   readonly positions?: number;
   /** Id of the tuned scheme. Default: `tuned-` and the budget. */
   readonly id?: string;
-  readonly onProgress?: (what: string) => void;
+  readonly onProgress?: (progress: TuneProgress) => void;
+  /** Stops the run within a step of a replay or the errors of one candidate, with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** `part` of `parts`, from 0: tables of errors by layer, then replays of whole schemes. */
+export interface TuneProgress {
+  readonly phase: 'tables' | 'replays';
+  readonly part: number;
+  readonly parts: number;
+  /** Layer of the model, or id of the scheme. */
+  readonly what: string;
 }
 
 const DEFAULT_WINDOWS: TuneWindows = { sinks: 32, recent: 96 };

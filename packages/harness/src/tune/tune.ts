@@ -20,13 +20,18 @@ import { type MeasuredRows, measureRows } from './measure-rows.js';
 import { prepareSearch, type TuneSearch } from './search.js';
 import { bestSinglePair } from './single-pair.js';
 import { rowsOfPart } from './split.js';
-import { budgetTooLow, checkTuneOptions, type TuneOptions } from './tune-options.js';
+import {
+  budgetTooLow,
+  checkTuneOptions,
+  type TuneOptions,
+  type TuneProgress,
+} from './tune-options.js';
 import type { TuneReport, TuneRow } from './tune-report.js';
 import { type Pair, type TunedScheme, tunedScheme } from './tuned-scheme.js';
 
 /**
  * Throws OPTION_INVALID for a budget that nothing fits (it says the lowest that something fits), MEASUREMENT_INVALID when
- * the replay of the result disagrees with the table, and what a comparison throws.
+ * the replay of the result disagrees with the table, the reason of the signal, and what a comparison throws.
  */
 export async function tuneScheme(options: TuneOptions): Promise<TuneReport> {
   const checked = checkTuneOptions(options);
@@ -88,13 +93,14 @@ export async function tuneScheme(options: TuneOptions): Promise<TuneReport> {
 
 async function layerTables(
   { run, split, table }: TuneSearch,
-  onProgress: (what: string) => void,
+  onProgress: (progress: TuneProgress) => void,
 ): Promise<LayerTable[]> {
   const tables: LayerTable[] = [];
   for (const [place, layer] of run.places.captured.entries()) {
-    onProgress(`layer ${layer}: errors of pairs`);
+    const parts = run.places.captured.length;
+    onProgress({ phase: 'tables', part: place, parts, what: `layer ${layer}` });
     const exact = rowsOfPart(run.exact[place] as CompareRun['exact'][number], split.fit);
-    tables.push(await layerTable(table, place, exact.output));
+    tables.push(await layerTable(table, place, exact.output, run.pause));
   }
   return tables;
 }

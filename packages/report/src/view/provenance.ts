@@ -16,6 +16,12 @@ export function provenanceFacts(report: AnyReport, context: ReportContext): Fact
     ...given.flatMap(([name, value]): Fact[] =>
       typeof value === 'string' && !said.has(name) ? [[name, value]] : [],
     ),
+    ...(context.shards ?? []).map(
+      ({ shard, command: shardCommand, machine }): Fact => [
+        `shard ${shard}`,
+        [shardCommand, machine].filter((text) => text !== null).join('; '),
+      ],
+    ),
     ...own,
     ['report version', String(report.reportVersion)],
     ['verdict thresholds', Object.entries(report.thresholds).map(pair).join(', ')],

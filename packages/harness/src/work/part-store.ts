@@ -1,24 +1,27 @@
-/** Where finished parts of an evaluation are kept, so that an interrupted one resumes. */
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+/** Where finished parts of a measurement are kept, so that an interrupted one resumes. */
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from '../write-whole.js';
 
 /** Bytes by key. Keys are hex fingerprints of everything that the bytes depend on. */
-export interface EvalStore {
+export interface PartStore {
   /** Null when there is nothing under this key. What it gives is checked: damaged bytes are reported and measured again. */
   get(key: string): Promise<Uint8Array | null>;
   /** Replaces what is there. */
   put(key: string, bytes: Uint8Array): Promise<void>;
 }
 
-export interface FileStore extends EvalStore {
+export interface FileStore extends PartStore {
   /** Nothing when there is none. */
   remove(key: string): Promise<void>;
 }
 
-/** A file per key, which appears whole or not at all. The folder is made when needed; errors of the file system pass. */
+/**
+ * A file per key, which appears whole or not at all: several processes may share a folder. It is made when needed; errors of
+ * the file system pass.
+ */
 export function fileStore(directory: string): FileStore {
-  const pathOf = (key: string) => join(directory, `${key}.eval`);
+  const pathOf = (key: string) => join(directory, `${key}.part`);
   return {
     async get(key) {
       try {
@@ -30,20 +33,7 @@ export function fileStore(directory: string): FileStore {
     },
     async put(key, bytes) {
       await mkdir(directory, { recursive: true });
-      const temporary = `${pathOf(key)}.${randomUUID()}.tmp`;
-      try {
-        const file = await open(temporary, 'wx');
-        try {
-          await file.writeFile(bytes);
-          await file.sync();
-        } finally {
-          await file.close();
-        }
-        await rename(temporary, pathOf(key));
-      } catch (error) {
-        await rm(temporary, { force: true });
-        throw error;
-      }
+      await writeWhole(pathOf(key), bytes);
     },
     remove: (key) => rm(pathOf(key), { force: true }),
   };
