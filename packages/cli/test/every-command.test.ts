@@ -1,7 +1,7 @@
 // What every command owes: an example, data on stdout, and words for a wrong argument, a missing file, an output that cannot be
 // written and a reader that is gone. A new command without a row fails.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Terminal } from '../src/index.js';
@@ -90,6 +90,12 @@ const ROWS: Readonly<Record<string, Row>> = {
     missing: ['report.json', 'gone.json'],
     unwritable: 'it writes to stdout alone',
   },
+  merge: {
+    works: [['shards', '--json'], /^\{[\s\S]*"kivi-4bit-g32"/],
+    wrong: [['shards', '--fail-if', 'bits'], /bits/],
+    missing: ['gone.jsonl'],
+    unwritable: ['shards', '--out', NOWHERE],
+  },
   schemes: {
     works: [['--json'], /^\{[\s\S]*"kivi-4bit-g32"/],
     wrong: [['--markdown'], /unknown option '--markdown'/],
@@ -125,10 +131,14 @@ const ROWS: Readonly<Record<string, Row>> = {
 beforeAll(async () => {
   await writeTinyCapture(join(directory, 'tiny.safetensors'));
   writeFileSync(join(directory, 'occupied'), '');
-  const args = ['compare', ...CAPTURE, ...KIVI, '--positions', '2', '--json'];
-  const { stdout } = await runHere(args, { directory });
+  const args = ['compare', ...CAPTURE, ...KIVI, '--positions', '2'];
+  const { stdout } = await runHere([...args, '--json'], { directory });
   writeFileSync(join(directory, 'report.json'), stdout);
-  copyFileSync(join(directory, 'report.json'), join(directory, 'other.json'));
+  const shard = await runHere([...args, '--shard', '1/1', '--out', 'shards'], {
+    directory,
+    environment,
+  });
+  expect(shard.code, shard.stderr).toBe(0);
 });
 
 test('every command has a row', () => {

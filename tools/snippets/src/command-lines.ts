@@ -2,7 +2,7 @@
  * Checks the lines of shell blocks: commands that there are, with options that they have and files that are there.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { run, Terminal } from 'lowbit-kv';
 import { type Block, ROOT } from './blocks.js';
 
@@ -20,15 +20,38 @@ export function commandLines({ text }: Block): string[] {
 }
 
 /** Undefined when the line is right, else what is wrong. */
-export async function wrongCommand({ file }: Block, line: string): Promise<string | undefined> {
-  const words = wordsOf(line);
+export async function wrongCommand(block: Block, line: string): Promise<string | undefined> {
+  // A variable takes what a command prints.
+  const words = wordsOf(/^\w+=\$\((.*)\)$/.exec(line)?.[1] ?? line);
+  if (words.includes('&&')) {
+    const halves = line.split('&&').map((half) => wrongCommand(block, half.trim()));
+    return (await Promise.all(halves)).find((wrong) => wrong !== undefined);
+  }
+  const { file } = block;
   const [first, ...rest] = words[0] === 'npx' ? words.slice(words[1] === '-y' ? 2 : 1) : words;
   if (first === 'lowbit-kv') return wrongOptions(rest);
   if (first === 'pnpm' || first?.startsWith('pnpm@')) return wrongPnpm(rest, file);
   if (first === 'npm')
     return NPM.includes(rest[0] ?? '') ? undefined : `npm ${rest[0]} is not known`;
   if (first === 'node') return missingFile(rest[0] ?? '', file);
+  if (first !== undefined && ENGINES.includes(first)) return missingEngineFile(rest, file);
   return first === 'publint' ? undefined : `${first} is not known`;
+}
+
+/** Of clusters and containers: their own options are not checked, files are, below the folder of the document. */
+const ENGINES = ['cd', 'docker', 'kubectl', 'sbatch'];
+
+function missingEngineFile(words: readonly string[], file: string): string | undefined {
+  const folder = join(ROOT, dirname(file));
+  const there = new Set(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((path) => [
+      path,
+      basename(path),
+    ]),
+  );
+  const named = words.filter((word) => /\.(sh|ya?ml)$/.test(word));
+  const missing = named.find((word) => !there.has(word));
+  return missing === undefined ? undefined : `${missing} is not there`;
 }
 
 const NPM = ['install', 'test', 'pack', 'publish'];

@@ -36,6 +36,7 @@ export const SAME_CALLS: Readonly<Record<string, readonly [reason: string, test:
     'a model of the hub',
     'packages/model-onnx/test-model/generate.test.ts',
   ],
+  'packages/harness/docs/sharding.md#2': ['a model', 'packages/harness/test/eval-shards.test.ts'],
   'packages/harness/docs/evaluation.md#1': [
     'a model',
     'packages/model-onnx/test/inject-evaluate.test.ts',

@@ -14,6 +14,7 @@ type CommandName =
   | 'exportOnnx'
   | 'generate'
   | 'inspect'
+  | 'merge'
   | 'schemes'
   | 'tune';
 
