@@ -53,7 +53,7 @@ describe.skipIf(compiler === undefined)('calls of the driver that fail', () => {
       return SPARED.test(name) ? [] : [{ name, later }];
     });
     const every = process.env.LOWBIT_KV_EVERY_CALL === '1';
-    const seed = Date.now() % 2 ** 31;
+    const seed = Number(process.env.LOWBIT_KV_SEED ?? Date.now() % 2 ** 31);
     const draw = createDraws(seed);
     const begin = performance.now();
     let told = 0;

@@ -40,7 +40,12 @@ export const BACKENDS = {
   // A driver without a card; the host runs the kernels.
   cuda: async () => {
     const { backend, fake, close } = hostBackend();
-    return { backend, counts: () => ({ driverObjects: fake.leaks().length }), close };
+    const counts = () => {
+      // The fake remembers every call until it is asked.
+      fake.takeCalls();
+      return { driverObjects: fake.leaks().length };
+    };
+    return { backend, counts, close };
   },
 } as const satisfies Record<string, () => Promise<OpenedBackend>>;
 

@@ -4,19 +4,18 @@
 import type { Backend } from '../backend.js';
 import type { Cache } from '../cache/cache.js';
 import { createCache } from '../cache/create-cache.js';
-import type { Sequence } from '../cache/sequence.js';
-import { ensure, ensureEqual, ensureRefused, ensureSame } from '../contract/check.js';
+import { ensureEqual } from '../contract/check.js';
 import { type AttentionTolerances, DECODED_ATTENTION } from '../contract/tolerances.js';
-import { LowbitKvError } from '../errors.js';
-import { referenceBackend } from '../reference/reference-backend.js';
-import { attendCommitted, holdsFrom, type RunContext } from './attend-command.js';
+import { attendCommitted, type RunContext } from './attend-command.js';
 import type { Command } from './commands.js';
 import { compareBytes, compareSequence } from './compare-contents.js';
 import { Expected } from './expected.js';
 import { type Pair, Tally } from './pair.js';
 import { SequenceModel } from './sequence-model.js';
-import { LAYERS, type Setup } from './setups.js';
+import type { Setup } from './setups.js';
+import { moveAll, restoreHere } from './snapshot-commands.js';
 import { runStep } from './step-command.js';
+import { truncate } from './truncate-command.js';
 
 /** Most sequences alive at once; a setup may reserve room for fewer. */
 const SEQUENCES = 5;
@@ -143,7 +142,7 @@ class Runner {
         return runStep(this.#context, this.#setup, command, pairs, others);
       }
       case 'truncate':
-        return this.#truncate(this.#pick(command.pick), command.back);
+        return truncate(this.#context, this.#pick(command.pick), command.back);
       case 'reset': {
         const pair = this.#pick(command.pick);
         cache.reset(pair.sequence);
@@ -177,29 +176,6 @@ class Runner {
     }
   }
 
-  async #truncate(pair: Pair, back: number): Promise<void> {
-    const { cache, tally, rollback } = this.#context;
-    const length = Math.max(pair.model.length - back, 0);
-    let possible = true;
-    for (let layer = 0; layer < LAYERS; layer++) {
-      const window = this.#expected.layer(layer).geometry.slidingWindow;
-      if (window === null) continue;
-      const first = Math.max(window.sinks, length - window.size);
-      possible &&= await holdsFrom(this.#context, pair, layer, first, length);
-    }
-    const cut = () => cache.truncate(pair.sequence, length);
-    if (!possible) {
-      await ensureRefused(cut, ['TRUNCATE_INVALID'], 'a cut to what a window has evicted');
-      ensure(pair.longest - length > rollback, 'a cut within `rollback` was refused');
-      tally.add('refused truncations');
-      return;
-    }
-    cut();
-    pair.model = pair.model.copy();
-    pair.model.truncate(length);
-    tally.add('truncations');
-  }
-
   #reorder(picks: readonly number[]): void {
     const pairs = this.#picks(picks);
     const from = picks.slice(0, pairs.length).map((n) => n % pairs.length);
@@ -213,46 +189,21 @@ class Runner {
     for (const [i, pair] of pairs.entries()) Object.assign(pair, parts[i]);
   }
 
+  /** What was restored lives on beside what it is of. */
   async #restore(pairs: readonly Pair[]): Promise<void> {
-    const { cache, tally } = this.#context;
     if (this.#pairs.length + pairs.length > SEQUENCES) return;
-    const bytes = await cache.snapshot(pairs.map(({ sequence }) => sequence));
-    let restored: Sequence[];
-    try {
-      restored = await cache.restore(bytes);
-    } catch (error) {
-      if (!LowbitKvError.is(error, 'OUT_OF_PAGES')) throw error;
-      tally.add('restore out of pages');
-      return;
-    }
-    for (const [i, { model, longest }] of pairs.entries())
-      this.#pairs.push({ sequence: restored[i] as Sequence, model: model.copy(), longest });
-    tally.add('restored');
-    ensureSame(await cache.snapshot(restored), bytes, 'the snapshot of what was restored');
+    const { restored, check } = await restoreHere(this.#context, pairs);
+    this.#pairs.push(...restored);
+    await check();
   }
 
-  /** A cache of the same capacity has room for all that was in this one. */
   async #move(): Promise<void> {
     if (this.#pairs.length === 0) return;
     const old = this.#context.cache;
-    const bytes = await old.snapshot(this.#pairs.map(({ sequence }) => sequence));
-    const bytesOf = async (cache: Cache, restored: readonly Sequence[]) =>
-      ensureSame(await cache.snapshot(restored), bytes, 'the snapshot in another cache');
-    const reference = await this.#open(referenceBackend());
-    await bytesOf(reference, await reference.restore(bytes));
-    reference.dispose();
-    const next = await this.#open(this.#backend);
-    try {
-      const restored = await next.restore(bytes);
-      await bytesOf(next, restored);
-      for (const [i, pair] of this.#pairs.entries()) pair.sequence = restored[i] as Sequence;
-    } catch (error) {
-      next.dispose();
-      throw error;
-    }
-    this.#cache = next;
+    this.#cache = await moveAll(this.#context, this.#pairs, (backend) =>
+      this.#open(backend ?? this.#backend),
+    );
     old.dispose();
-    this.#tally.add('moved');
   }
 
   async #compare(): Promise<void> {
