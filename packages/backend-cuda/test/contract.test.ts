@@ -8,9 +8,7 @@ import {
 import { afterAll, describe, expect, it } from 'vitest';
 import { cudaBackend } from '../src/index.js';
 import { findNvrtc } from '../src/nvrtc/library.js';
-import { fakeBackend } from './support/fake-backend.js';
-import { buildGeneralAttention, buildGeneralKernels } from './support/host/general-kernels.js';
-import { buildHostKernels } from './support/host/host-kernels.js';
+import { hostBackend } from './support/host-backend.js';
 import { nvcc } from './support/nvrtc/nvcc.js';
 import { compiler } from './support/pack/host-program.js';
 
@@ -27,17 +25,7 @@ if (process.env.LOWBIT_KV_GPU === '1') {
 } else if (compiler === undefined) {
   describe.skip('contract of backend cuda (needs a C++ compiler)', () => it.todo('runs'));
 } else {
-  const libraries = [
-    // No plan of the suite takes a packing kernel of its own.
-    buildHostKernels([]),
-    buildGeneralKernels(undefined, ['-O2']),
-    buildGeneralAttention(),
-  ];
-  const { fake, backend } = fakeBackend(libraries.flatMap(({ kernels }) => [...kernels]));
-  afterAll(() => {
-    backend.dispose();
-    for (const library of libraries) library.remove();
-    expect(fake.leaks()).toEqual([]);
-  });
+  const { backend, close } = hostBackend();
+  afterAll(() => expect(close()).toEqual([]));
   describeBackend(backend, CONTRACT);
 }

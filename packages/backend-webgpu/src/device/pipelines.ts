@@ -27,6 +27,8 @@ export class Pipelines {
     if (kernel === undefined) {
       kernel = this.#create(program);
       this.#kernels.set(key, kernel);
+      // What failed may succeed another time; whoever asked is told.
+      kernel.catch(() => this.#kernels.delete(key));
     }
     return kernel;
   }

@@ -9,6 +9,7 @@ import { checkBackend, checkStore, checkSupport } from '../registry/check-backen
 import { parseOrThrow } from '../validate.js';
 import { Cache, type CacheOptions } from './cache.js';
 import { type CacheCapacity, pageCounts } from './capacity.js';
+import { guardStore } from './guarded-store.js';
 
 export interface CreateCacheOptions extends CacheOptions {
   readonly capacity: CacheCapacity;
@@ -68,7 +69,7 @@ export async function createCache(
 
 async function allocate(plan: Plan, backend: Backend, options: StoreOptions): Promise<BlockStore> {
   try {
-    return checkStore(backend.id, await backend.createStore(plan, options));
+    return guardStore(backend.id, checkStore(backend.id, await backend.createStore(plan, options)));
   } catch (cause) {
     if (LowbitKvError.is(cause)) throw cause;
     throw new LowbitKvError('BACKEND_FAILED', {

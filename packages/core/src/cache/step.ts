@@ -256,7 +256,6 @@ export class Step {
 
   #close(state: 'committed' | 'abandoned'): void {
     this.#state = state;
-    if (state === 'abandoned') this.#host.store.forget(this.#number);
     for (const [index, pages] of this.#reservations.entries()) {
       if (state === 'abandoned') pages.undo();
       else {
@@ -268,6 +267,7 @@ export class Step {
     }
     for (const { sequence } of this.#entries) sequence.inStep = false;
     this.#inputs.length = 0;
+    if (state === 'abandoned') this.#host.store.forget(this.#number);
   }
 
   /** Host tensors are rounded to f16 once and checked before anything is stored; device tensors are the backend's. */

@@ -7,6 +7,7 @@ import { checkBackend } from '../registry/check-backend.js';
 import { allPlans, type ContractPlan, lifeCyclePlans, pointerPlans } from './backend-plans.js';
 import { type ContractCheck, check, ensure, ensureEqual } from './check.js';
 import { lifeCycle } from './life-cycle.js';
+import { limitChecks } from './limits.js';
 import { numericCorners } from './numeric-corners.js';
 import { pointerData } from './pointer-data.js';
 import { type AttentionTolerances, FLOAT64_ATTENTION } from './tolerances.js';
@@ -50,6 +51,7 @@ export function backendChecks(
         onPlan(`${part.name}: ${name}`, plan, part.run),
       ),
     ),
+    ...limitChecks(backend, { tolerances }),
     ...pointerPlans().map(({ name, plan }) => onPlan(`exact: ${name}`, plan, pointerData)),
   ];
 }

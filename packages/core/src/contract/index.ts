@@ -1,11 +1,11 @@
 /**
  * Public entry of @lowbit-kv/core/contract: the contract suite for authors of backends and schemes, on vitest.
  */
-import { describe, it } from 'vitest';
+import { describe } from 'vitest';
 import type { Backend } from '../backend.js';
 import type { Scheme } from '../scheme.js';
 import { type BackendContractOptions, backendChecks } from './backend-checks.js';
-import { type ContractCheck, ContractSkip } from './check.js';
+import { register } from './register.js';
 import { type SchemeContractOptions, schemeChecks } from './scheme-checks.js';
 
 export { type BackendContractOptions, backendChecks } from './backend-checks.js';
@@ -13,6 +13,7 @@ export { type ContractCheck, ContractFailure, ContractSkip } from './check.js';
 export { type SchemeContractOptions, schemeChecks } from './scheme-checks.js';
 export {
   type AttentionTolerances,
+  DECODED_ATTENTION,
   F32_ATTENTION,
   FAST_ATTENTION,
   FLOAT64_ATTENTION,
@@ -34,21 +35,4 @@ export function describeBackend(backend: Backend, options: BackendContractOption
 /** Registers the tests of a scheme. */
 export function describeScheme(scheme: Scheme, options: SchemeContractOptions = {}): void {
   describe(`contract of scheme ${scheme.id}`, () => register(schemeChecks(scheme, options)));
-}
-
-function register(checks: readonly ContractCheck[]): void {
-  for (const { name, skipped, run } of checks) {
-    if (skipped.length > 0) {
-      it(`${name} (refused: ${skipped.join('; ')})`, (context) => context.skip());
-      continue;
-    }
-    it(name, async (context) => {
-      try {
-        await run();
-      } catch (error) {
-        if (error instanceof ContractSkip) context.skip(error.message);
-        throw error;
-      }
-    });
-  }
 }

@@ -2,6 +2,8 @@
  * How far attention of a backend may be from that of the reference, which attends in float64 over the same codes.
  */
 import {
+  DECODED_ATTENTION_LOG_SUM_EXP,
+  DECODED_ATTENTION_OUTPUT,
   ONNX_ATTENTION_LOG_SUM_EXP,
   ONNX_ATTENTION_OUTPUT,
   type Tolerance,
@@ -17,6 +19,12 @@ export interface AttentionTolerances {
 export const FLOAT64_ATTENTION: AttentionTolerances = {
   output: ONNX_ATTENTION_OUTPUT,
   logSumExp: ONNX_ATTENTION_LOG_SUM_EXP,
+};
+
+/** Of sums in float64 or f32, against float64 attention over the decoded keys and values, which are f32. */
+export const DECODED_ATTENTION: AttentionTolerances = {
+  output: DECODED_ATTENTION_OUTPUT,
+  logSumExp: DECODED_ATTENTION_LOG_SUM_EXP,
 };
 
 /** Sums in f32. */

@@ -2,8 +2,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createCache, f16Tensor, referenceBackend, type Sequence } from '../../src/index.js';
+import { HEADS, KEY_DIM, LAYERS, setups, VALUE_DIM } from '../../src/programs/setups.js';
 import { tokenIdRange } from '../../src/testing/index.js';
-import { HEADS, KEY_DIM, LAYERS, setups, VALUE_DIM } from '../support/cache-programs.js';
 import { appendIds, expectContents, openCache, pointerInput } from '../support/pointer-cache.js';
 import { scheme } from '../support/schemes.js';
 

@@ -255,7 +255,7 @@ export const codecTargets: readonly Target[] = [
   },
   {
     file: 'law/transforms.ts',
-    tests: [...transformTests, 'cache/random-programs.test.ts'],
+    tests: [...transformTests, 'programs/random-programs.test.ts'],
     mutants: [
       {
         kind: 'sign',

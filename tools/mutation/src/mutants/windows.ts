@@ -10,7 +10,7 @@ const windowTests = [
   'cache/transactions.test.ts',
   'cases/cache-truncate-rollback.test.ts',
   'plan/accounting.test.ts',
-  'cache/random-programs.test.ts',
+  'programs/random-programs.test.ts',
 ];
 
 export const windowTargets: readonly Target[] = [
