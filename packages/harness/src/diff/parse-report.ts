@@ -1,5 +1,5 @@
 /** Reports from files: which kind, and whether this version reads it. */
-import { LowbitKvError } from '@lowbit-kv/core';
+import { formatValue, LowbitKvError } from '@lowbit-kv/core';
 import type * as z from 'zod';
 import { evalReportSchema } from '../eval/report.js';
 import type { JudgedReport } from '../gate/report-figures.js';
@@ -20,7 +20,7 @@ export function parseReport(content: unknown, file: string): JudgedReport {
     const next = 'Measure again with this version, or compare with the version that wrote it.';
     throw reportRefusal(
       file,
-      `this report has reportVersion ${JSON.stringify(fields.reportVersion)}`,
+      `this report has reportVersion ${formatValue(fields.reportVersion)}`,
       next,
     );
   }
