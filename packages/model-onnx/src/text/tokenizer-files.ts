@@ -83,6 +83,24 @@ export function configuredEosIds(files: TokenizerFiles): number[] {
   return [...ids].sort((a, b) => a - b);
 }
 
+/** Larger than any vocabulary; the library keeps a list up to the largest id. */
+const LARGEST_ID = 2 ** 24;
+const tokenId = z.int().min(0).max(LARGEST_ID);
+const vocabularySchema = z.looseObject({
+  added_tokens: z.array(z.looseObject({ id: tokenId, content: z.string() })).nullish(),
+  // Unigram has a list in place of it, whose ids are places.
+  model: z
+    .looseObject({
+      vocab: z.union([z.array(z.unknown()), z.record(z.string(), tokenId)]).nullish(),
+    })
+    .nullish(),
+});
+
+/** Throws TOKENIZER_INVALID for ids that are none: the library takes them as they are. */
+export function checkVocabularyIds(tokenizerJson: unknown): void {
+  parsed(vocabularySchema, tokenizerJson, 'tokenizer.json');
+}
+
 function parsed<T>(schema: z.ZodType<T>, value: unknown, name: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
