@@ -20,6 +20,8 @@ import {
 const HEAP_MEGABYTES = 384;
 /** A mutant that is not done by then never is. */
 const HANG_SECONDS = 15;
+/** Of a child, until its first mutant: it loads everything, and makes reports. */
+const OPEN_SECONDS = 120;
 const LOOK_MILLISECONDS = 500;
 /** More deaths than this say nothing new. */
 const MOST_DEATHS = 40;
@@ -53,7 +55,7 @@ export async function runJobs(
   try {
     let place = { firstJob: 0, firstIndex: 0 };
     for (let deaths = 0; ; deaths++) {
-      writeFileSync(progressFile, new Uint8Array(8 * PROGRESS_NUMBERS));
+      writeFileSync(progressFile, new Uint8Array(notStarted(place.firstJob).buffer));
       const death = await runChild({ jobs, ...place, progressFile }, hangSeconds, take);
       if (death === null) return outcomes;
       const { job, part } = readProgress(progressFile);
@@ -65,6 +67,12 @@ export async function runJobs(
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function notStarted(job: number): Float64Array {
+  const numbers = new Float64Array(PROGRESS_NUMBERS);
+  numbers.set([job, -1]);
+  return numbers;
 }
 
 function sumOf(a: JobPart, b: JobPart): JobPart {
@@ -101,7 +109,8 @@ async function runChild(
     const { job, part } = readProgress(request.progressFile);
     const text = `${job} ${part.end}`;
     if (text !== seen.text) seen = { text, since: performance.now() };
-    if (performance.now() - seen.since < 1000 * hangSeconds) return;
+    const limit = part.end < 0 ? OPEN_SECONDS : hangSeconds;
+    if (performance.now() - seen.since < 1000 * limit) return;
     hung = true;
     child.kill('SIGKILL');
   }, LOOK_MILLISECONDS);
