@@ -178,7 +178,7 @@ describe('a hub that misbehaves', () => {
       return true;
     };
     await expect(fetched()).rejects.toThrow(/MODEL_DOWNLOAD: the list of files does not end/);
-    expect(at.hub.requests.length).toBeLessThan(1100);
+    expect(at.hub.requests.length).toBeLessThan(300);
   });
 
   it('has a model whose data lies elsewhere', async () => {

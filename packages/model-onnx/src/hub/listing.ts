@@ -9,7 +9,7 @@ import { downloadError } from './failure.js';
 
 const MOST_FILES = 100_000;
 /** A page has up to a thousand entries. */
-const MOST_PAGES = 1000;
+const MOST_PAGES = 200;
 /** Fetched where they are, besides the model. */
 const SMALL_FILES = [
   'config.json',
