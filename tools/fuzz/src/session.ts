@@ -18,11 +18,15 @@ const request = JSON.parse(process.argv[2] ?? '') as Request;
 const file = openSync(request.progressFile, 'r+');
 const progress = new Float64Array(PROGRESS_NUMBERS);
 
+// The runner is gone: nobody listens.
+const orphaned = () => process.exit(1);
+process.once('disconnect', orphaned);
 for (const [number, job] of request.jobs.entries()) {
   if (number < request.firstJob) continue;
   const first = number === request.firstJob ? request.firstIndex : 0;
   say({ job: number, part: await runJob(number, job, first) });
 }
+process.off('disconnect', orphaned);
 process.disconnect?.();
 
 async function runJob(number: number, job: Job, first: number): Promise<JobPart> {
