@@ -198,6 +198,16 @@ test.each<[string, number, RegExp]>([
   expect(result.stderr).toMatch(message);
 });
 
+test.each<[string, object, RegExp]>([
+  ['layers without end', { num_hidden_layers: 1e9 }, /GEOMETRY_INVALID.*at most 1024/],
+  ['heads without end', { num_attention_heads: 2 ** 30, head_dim: 8 }, /GEOMETRY_INVALID/],
+  ['a type that every object has', { model_type: 'constructor' }, /config.json lacks layer_types/],
+  ['another', { model_type: 'toString' }, /config.json lacks layer_types/],
+])('a config.json with %s is refused', (_, fields, message) => {
+  const config = { ...LLAMA_3_1_8B, sliding_window: 4096, ...fields };
+  expect(() => configGeometry(config, 'config.json')).toThrow(message);
+});
+
 test('--help begins with examples; a reader that closed the pipe ends the command quietly', async () => {
   const help = await runHere(['estimate', '--help']);
   expect(help.stdout).toMatch(/^Examples:\n {2}\$ lowbit-kv estimate --config /);

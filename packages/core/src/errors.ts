@@ -101,7 +101,7 @@ export class LowbitKvError extends Error {
     this.code = code;
     this.value = details.value;
     this.valid = details.valid;
-    this.next = details.next;
+    this.next = shortened(details.next);
     this.where = details.where;
     this.summary = details.message;
   }
@@ -127,18 +127,32 @@ export function movedError(error: LowbitKvError, where: NonNullable<ErrorDetails
 }
 
 function formatMessage(code: ErrorCode, details: ErrorDetails): string {
-  const parts = [details.message.replace(/[.\s]+$/, '')];
+  const parts = [shortened(details.message).replace(/[.\s]+$/, '')];
   const position = formatPosition(details.where);
   if (position !== '') parts[0] += ` (${position})`;
   if ('value' in details) parts.push(`got ${formatValue(details.value)}`);
   if (details.valid !== undefined) {
     parts.push(
       typeof details.valid === 'string'
-        ? `valid: ${details.valid}`
-        : `valid: ${details.valid.map(formatValue).join(', ') || 'nothing'}`,
+        ? `valid: ${shortened(details.valid)}`
+        : `valid: ${listText(details.valid)}`,
     );
   }
-  return `${code}: ${parts.join('; ')}. ${details.next}`;
+  return `${code}: ${parts.join('; ')}. ${shortened(details.next)}`;
+}
+
+/** Of a part of a message: names and lists in it may come from a damaged file. */
+const LONGEST_TEXT = 1000;
+const LONGEST_LIST = 200;
+
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT - 3)}...` : text;
+}
+
+function listText(values: readonly unknown[]): string {
+  const shown = values.slice(0, LONGEST_LIST).map(formatValue);
+  const more = values.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || 'nothing';
 }
 
 function formatPosition(where: ErrorDetails['where']): string {

@@ -6,6 +6,8 @@ import { LowbitKvError } from './errors.js';
 import { parseOrThrow } from './validate.js';
 
 const positive = z.int().min(1);
+/** Far beyond any model: work and memory of a plan grow with them, and files that are damaged say anything. */
+const LIMITS = { layers: 1024, heads: 65_536, kvHeads: 4096, headDim: 65_536 } as const;
 const DEFAULT_ROTARY_BASE = 10_000;
 const next = 'Take the numbers from the config.json of the model.';
 const slidingWindow = z.strictObject({ size: positive, sinks: z.int().min(0) });
@@ -17,10 +19,10 @@ const rotary = z.strictObject({
 });
 
 const layerFields = {
-  queryHeads: positive,
-  kvHeads: positive,
-  keyHeadDim: positive,
-  valueHeadDim: positive,
+  queryHeads: positive.max(LIMITS.heads),
+  kvHeads: positive.max(LIMITS.kvHeads),
+  keyHeadDim: positive.max(LIMITS.headDim),
+  valueHeadDim: positive.max(LIMITS.headDim),
   scale: z.number().positive(),
   slidingWindow: slidingWindow.nullable(),
   softCap: z.number().positive().nullable(),
@@ -28,7 +30,7 @@ const layerFields = {
 };
 
 const geometrySchema = z.strictObject({
-  layers: positive,
+  layers: positive.max(LIMITS.layers),
   ...layerFields,
   scale: layerFields.scale.optional(),
   slidingWindow: layerFields.slidingWindow.optional(),
@@ -45,6 +47,7 @@ const geometrySchema = z.strictObject({
 });
 
 /**
+ * At most 1024 layers, 65,536 query heads, 4096 kv heads and 65,536 channels of a head.
  * `queryHeads / kvHeads` query heads share a kv head. `scale` multiplies q.k (default 1 / sqrt(keyHeadDim)).
  * `slidingWindow` limits what attention sees to the first `sinks` and the newest `size` positions, the query's own
  * included. `softCap` c turns a scaled logit x into c tanh(x / c). `rotary` is the rotary embedding, for keys that are
@@ -80,14 +83,15 @@ export interface LayerGeometry {
 /** One LayerGeometry per layer. Throws GEOMETRY_INVALID. */
 export function resolveGeometry(geometry: Geometry): LayerGeometry[] {
   const parsed = parseOrThrow(geometrySchema, geometry, 'GEOMETRY_INVALID', 'geometry', next);
+  const overrides = (parsed.layerOverrides ?? []).map(({ layers: numbers, ...fields }) => ({
+    numbers: new Set(numbers.map((number) => layerNumber(number, parsed.layers))),
+    fields: definedOnly(fields),
+  }));
   const layers: LayerGeometry[] = [];
   for (let layer = 0; layer < parsed.layers; layer++) {
     const merged = { ...parsed };
-    for (const override of parsed.layerOverrides ?? []) {
-      const { layers: numbers, ...fields } = override;
-      if (numbers.map((n) => layerNumber(n, parsed.layers)).includes(layer))
-        Object.assign(merged, definedOnly(fields));
-    }
+    for (const { numbers, fields } of overrides)
+      if (numbers.has(layer)) Object.assign(merged, fields);
     if (merged.queryHeads % merged.kvHeads !== 0) {
       throw new LowbitKvError('GEOMETRY_INVALID', {
         message: 'query heads must be a multiple of kv heads',

@@ -139,4 +139,4 @@ export {
   type TensorType,
   toBatched,
 } from './tensor.js';
-export { parseOrThrow } from './validate.js';
+export { hasProtoMember, parseOrThrow } from './validate.js';

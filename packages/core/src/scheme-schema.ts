@@ -11,8 +11,8 @@ import { parseOrThrow } from './validate.js';
 const count = z.int().min(0);
 const positive = z.int().min(1);
 
-/** Lower-case words joined by hyphens. */
-const words = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+/** Lower-case words joined by hyphens. Calibrations are looked up in objects by id, and `constructor` is in every object. */
+const words = /^(?!constructor$)[a-z0-9]+(-[a-z0-9]+)*$/;
 
 const groups = z.discriminatedUnion('along', [
   z.strictObject({ along: z.literal(['tokens', 'channels']), size: positive }),

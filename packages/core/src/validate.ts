@@ -14,8 +14,10 @@ export function parseOrThrow<T>(
   next: string,
 ): T {
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const problem = problemOf(result.error.issues, schema, value, []);
+  if (result.success && !hasProtoMember(value)) return result.data;
+  const problem: Problem = result.success
+    ? { path: ['__proto__'], message: 'is not a known field', valid: 'other names' }
+    : problemOf(result.error.issues, schema, value, []);
   const path = formatPath(problem.path);
   throw new LowbitKvError(code, {
     message: `${what}: ${path === '' ? 'it' : path} ${problem.message}`,
@@ -24,6 +26,25 @@ export function parseOrThrow<T>(
     next: problem.suggestion === undefined ? next : `${problem.suggestion} ${next}`,
     where: path === '' ? {} : { field: path },
   });
+}
+
+/**
+ * Whether plain data have a member of their own that is called `__proto__`: JSON can, and schemas of records drop it in
+ * silence.
+ */
+export function hasProtoMember(value: unknown): boolean {
+  const seen = new Set<unknown>();
+  const open = [value];
+  while (open.length > 0) {
+    const at = open.pop();
+    if (typeof at !== 'object' || at === null || seen.has(at)) continue;
+    seen.add(at);
+    const prototype = Object.getPrototypeOf(at);
+    if (!Array.isArray(at) && prototype !== Object.prototype && prototype !== null) continue;
+    if (Object.hasOwn(at, '__proto__')) return true;
+    for (const member of Object.values(at)) if (typeof member === 'object') open.push(member);
+  }
+  return false;
 }
 
 type Path = readonly PropertyKey[];

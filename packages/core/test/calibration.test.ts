@@ -4,6 +4,7 @@ import {
   type CalibrationSample,
   createCalibration,
   type LayerCalibration,
+  parseCalibration,
   type Scheme,
   schemeFingerprint,
 } from '../src/index.js';
@@ -42,6 +43,12 @@ async function* samples(): AsyncIterable<CalibrationSample> {
   const key = Float32Array.of(1, 2);
   yield { layer: 0, tokens: 1, kvHeads: 1, key, value: key };
 }
+
+test('a member that is called __proto__ is refused: a record would lose it', () => {
+  const text = '{"specVersion":1,"scheme":"x","provenance":{"__proto__":"me"},"layers":[]}';
+  expect(() => parseCalibration(JSON.parse(text))).toThrow(/CALIBRATION_INVALID: .*__proto__/);
+  expect(() => parseCalibration(JSON.parse(text.replace('__proto__', 'by')))).not.toThrow();
+});
 
 test('wraps what the scheme measures', async () => {
   const seen: CalibrationSample[] = [];

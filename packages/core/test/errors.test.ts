@@ -407,6 +407,21 @@ describe('LowbitKvError', () => {
   });
 });
 
+it('shortens what a file may have made long', () => {
+  const long = 'x'.repeat(100_000);
+  const error = new LowbitKvError('MODEL_INVALID', {
+    message: `no file ${long}`,
+    value: long,
+    valid: Array.from({ length: 5000 }, (_, i) => `file ${i}`),
+    next: `Put ${long} there.`,
+  });
+  expect(error.message.length).toBeLessThan(8000);
+  expect(error.message).toContain('"file 199", and 4800 more');
+  expect(error.message.endsWith(error.next)).toBe(true);
+  const rule = new LowbitKvError('MODEL_INVALID', { message: 'a', valid: long, next: 'b.' });
+  expect(rule.message.length).toBeLessThan(1100);
+});
+
 describe('formatValue', () => {
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;

@@ -23,10 +23,10 @@ export interface NoRotary {
   readonly value: unknown;
 }
 
-const STYLES: Readonly<Record<string, 'halves' | 'adjacent'>> = {
-  'half-split': 'halves',
-  interleaved: 'adjacent',
-};
+const STYLES: ReadonlyMap<string, 'halves' | 'adjacent'> = new Map([
+  ['half-split', 'halves'],
+  ['interleaved', 'adjacent'],
+]);
 
 /** From the metadata `rope_style`, `rope_theta` or `rope_frequencies`, `rope_dimensions` and `positions`. */
 export function rotaryOf(
@@ -34,10 +34,10 @@ export function rotaryOf(
   sizes: Pick<CaptureSizes, 'queryHeads' | 'kvHeads' | 'keyHeadDim' | 'valueHeadDim'>,
 ): CaptureRotary | NoRotary {
   const style = metadata.rope_style ?? '';
-  const pairs = STYLES[style];
+  const pairs = STYLES.get(style);
   if (pairs === undefined)
     return {
-      reason: `the metadata rope_style is none of ${Object.keys(STYLES).join(', ')}`,
+      reason: `the metadata rope_style is none of ${[...STYLES.keys()].join(', ')}`,
       value: metadata.rope_style,
     };
   const base = metadata.rope_theta === undefined ? undefined : Number(metadata.rope_theta);

@@ -237,6 +237,11 @@ describe('a report from a file', () => {
     ['an array', () => [report], /this is no report/],
     ['a report of tune', () => ({ reportVersion: 1, rows: [] }), /report of another command/],
     ['version 2', () => ({ ...report, reportVersion: 2 }), /has reportVersion 2/],
+    [
+      'a version without end',
+      () => ({ ...report, reportVersion: JSON.parse('['.repeat(20_000) + ']'.repeat(20_000)) }),
+      /has reportVersion \[object Array\]/,
+    ],
     ['no version', () => ({ ...report, reportVersion: undefined }), /has reportVersion undefined/],
     [
       'a field of another type',

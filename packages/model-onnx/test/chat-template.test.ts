@@ -74,6 +74,31 @@ it.each([
   expect(() => renderChat(template, MESSAGES)).toThrow(/TOKENIZER_INVALID/);
 });
 
+it.each([
+  ['a list without end', '{{ range(1/0) | join }}', /range of Infinity numbers/],
+  ['a long list', '{% for i in range(0, 1000000, 2) %}{% endfor %}', /range of 500000 numbers/],
+  [
+    'loops in loops',
+    '{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}',
+    /timed out/,
+  ],
+])('ends a template with %s', (_, template, message) => {
+  expect(() => renderChat(template, MESSAGES)).toThrow(message);
+  expect(() => renderChat(template, MESSAGES)).toThrow(/TOKENIZER_INVALID/);
+});
+
+it('keeps range as templates know it', () => {
+  const template =
+    '\n {{ range(3) | join }} {{ range(1, 7, 2) | join }} {{ range(3, 0, -1) | join }}';
+  expect(renderChat(template, MESSAGES)).toBe('\n 012 135 321');
+});
+
+it('refuses a configuration that is no object', async () => {
+  await expect(readChatTemplate(await folderWith(null))).rejects.toThrow(
+    /TOKENIZER_INVALID: tokenizer_config.json is not valid/,
+  );
+});
+
 it('refuses messages that are none', () => {
   const wrong = [[], [{ role: 'user' }], 'hello'] as unknown as (typeof MESSAGES)[];
   for (const messages of wrong) {

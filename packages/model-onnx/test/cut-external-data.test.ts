@@ -1,6 +1,7 @@
 /**
  * Models whose weights lie in files beside them: the layouts of the case `onnx-external-data`.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -102,6 +103,16 @@ describe('the layouts of the case', () => {
       }
     }
   });
+});
+
+it.each(['.', 'sub', 'pipe'])('refuses weights that are no file: %s', async (location) => {
+  const place = join(folder, `no-file-${location}`);
+  await mkdir(join(place, 'sub'), { recursive: true });
+  execFileSync('mkfifo', [join(place, 'pipe')]);
+  await writeFile(join(place, 'config.json'), '{}');
+  await writeFile(join(place, 'model.onnx'), withExternalData(decoder, location).bytes);
+  const files = await openModelFiles(place);
+  await expect(openCutDecoder(files)).rejects.toThrow(/MODEL_INVALID: .* is no file:/);
 });
 
 it('has a fingerprint of the weights too', async () => {

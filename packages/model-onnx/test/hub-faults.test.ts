@@ -170,6 +170,17 @@ describe('a hub that misbehaves', () => {
     },
   );
 
+  it('has a list that leads to itself', async () => {
+    at.hub.fault = ({ path }, response) => {
+      if (!path.includes('/tree/')) return false;
+      const link = `<${at.hub.endpoint}${encodeURI(path)}?page=0>; rel="next"`;
+      response.writeHead(200, { 'content-type': 'application/json', link }).end('[]');
+      return true;
+    };
+    await expect(fetched()).rejects.toThrow(/MODEL_DOWNLOAD: the list of files does not end/);
+    expect(at.hub.requests.length).toBeLessThan(300);
+  });
+
   it('has a model whose data lies elsewhere', async () => {
     const outside = withExternalData(tiny, '../../outside');
     at.hub.push({ ...FILES, 'onnx/model.onnx': { bytes: outside.bytes, lfs: true } });

@@ -190,6 +190,17 @@ describe('a folder', () => {
   });
 });
 
+it.each([-1, 0.5, 2 ** 31, '5', null])('refuses a vocabulary with the id %j', async (id) => {
+  const { tokenizerJson, tokenizerConfig } = byteLevelTokenizer();
+  const whole = JSON.parse(JSON.stringify(tokenizerJson));
+  const word = { ...whole, model: { ...whole.model, vocab: { ...whole.model.vocab, the: id } } };
+  const added = { ...whole, added_tokens: [{ ...whole.added_tokens[0], id }] };
+  for (const damaged of [word, added])
+    await expect(openTokenizer({ tokenizerJson: damaged, tokenizerConfig })).rejects.toThrow(
+      /TOKENIZER_INVALID: tokenizer.json: /,
+    );
+});
+
 it('refuses an eos token that no token is, and text without a token for it', async () => {
   const files = byteLevelTokenizer();
   const eos = { ...files, tokenizerConfig: { eos_token: '<|nothing|>' } };

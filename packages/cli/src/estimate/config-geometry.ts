@@ -2,7 +2,7 @@
  * The attention geometry that a Hugging Face config.json describes.
  */
 import { readFile } from 'node:fs/promises';
-import { type Geometry, LowbitKvError } from '@lowbit-kv/core';
+import { type Geometry, LowbitKvError, resolveGeometry } from '@lowbit-kv/core';
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -12,7 +12,7 @@ export interface ConfigGeometry {
   readonly maxPositions: number | null;
 }
 
-/** Throws MODEL_INVALID for what is missing or malformed, MODEL_UNSUPPORTED for caches that are not keys and values. */
+/** Throws MODEL_INVALID for what is missing or malformed, GEOMETRY_INVALID for numbers that do not fit, MODEL_UNSUPPORTED for caches that are not keys and values. */
 export async function readConfigGeometry(path: string): Promise<ConfigGeometry> {
   let content: unknown;
   try {
@@ -40,11 +40,14 @@ export function configGeometry(content: unknown, file: string): ConfigGeometry {
   // As Transformers reads it: without the field every query head has keys and values of its own.
   const kvHeads = optional(config, 'num_key_value_heads', file) ?? queryHeads;
   const headDim = optional(config, 'head_dim', file) ?? headDimOf(config, queryHeads, file);
+  const shape = { layers, queryHeads, kvHeads, keyHeadDim: headDim, valueHeadDim: headDim };
+  // Before anything is made of its size.
+  resolveGeometry(shape);
   const size = optional(config, 'sliding_window', file);
   const sliding = slidingLayers(config, layers, size, file);
   return {
     geometry: {
-      ...{ layers, queryHeads, kvHeads, keyHeadDim: headDim, valueHeadDim: headDim },
+      ...shape,
       ...(size === null || sliding.length === 0
         ? {}
         : { layerOverrides: [{ layers: sliding, slidingWindow: { size, sinks: 0 } }] }),
@@ -65,7 +68,11 @@ function headDimOf(config: Config, queryHeads: number, file: string): number {
 /** Models of these types slide in every layer when they have a window and no list of layer types. */
 const ALL_SLIDING = ['mistral', 'mixtral', 'phi3', 'starcoder2'];
 /** Types whose files came without a list of layer types: every how many layers one is full. */
-const FULL_EVERY: Readonly<Record<string, number>> = { gemma2: 2, gemma3_text: 6, cohere2: 4 };
+const FULL_EVERY = new Map([
+  ['gemma2', 2],
+  ['gemma3_text', 6],
+  ['cohere2', 4],
+]);
 
 function slidingLayers(
   config: Config,
@@ -90,14 +97,14 @@ function slidingLayers(
   const first = optional(config, 'max_window_layers', file);
   if (config.use_sliding_window === true && first !== null)
     return all.filter((layer) => layer >= first);
-  const every = optional(config, 'sliding_window_pattern', file) ?? FULL_EVERY[type];
+  const every = optional(config, 'sliding_window_pattern', file) ?? FULL_EVERY.get(type);
   if (every !== undefined) return all.filter((layer) => (layer + 1) % every !== 0);
   if (ALL_SLIDING.includes(type)) return all;
   throw refused(
     file,
     'layer_types',
     undefined,
-    `which layers have the sliding window of ${window}; known without it: ${[...ALL_SLIDING, ...Object.keys(FULL_EVERY)].join(', ')}`,
+    `which layers have the sliding window of ${window}; known without it: ${[...ALL_SLIDING, ...FULL_EVERY.keys()].join(', ')}`,
   );
 }
 

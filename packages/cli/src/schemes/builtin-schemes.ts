@@ -26,11 +26,13 @@ const SHELF: readonly ShelfPackage[] = [
 ];
 
 /** What reproduces the authors' code; named with `/compat` or by its id, never taken by default. */
-export const BUILTIN_COMPAT: Readonly<Record<string, () => Promise<Module>>> = {
-  '@lowbit-kv/scheme-kivi/compat': () => import('@lowbit-kv/scheme-kivi/compat'),
-  '@lowbit-kv/scheme-innerq/compat': () => import('@lowbit-kv/scheme-innerq/compat'),
-  '@lowbit-kv/scheme-oaken/compat': () => import('@lowbit-kv/scheme-oaken/compat'),
-};
+export const BUILTIN_COMPAT: ReadonlyMap<string, () => Promise<Module>> = new Map(
+  Object.entries({
+    '@lowbit-kv/scheme-kivi/compat': () => import('@lowbit-kv/scheme-kivi/compat'),
+    '@lowbit-kv/scheme-innerq/compat': () => import('@lowbit-kv/scheme-innerq/compat'),
+    '@lowbit-kv/scheme-oaken/compat': () => import('@lowbit-kv/scheme-oaken/compat'),
+  }),
+);
 
 export const BUILTIN_PACKAGES: readonly string[] = SHELF.map(({ name }) => name);
 

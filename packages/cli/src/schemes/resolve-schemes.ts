@@ -106,7 +106,7 @@ async function resolveName(
       // The packages that come with this command need no second installation.
       const own = builtin.filter(({ source }) => source === candidate);
       if (own.length > 0) return foundSchemes(own);
-      const authors = BUILTIN_COMPAT[candidate];
+      const authors = BUILTIN_COMPAT.get(candidate);
       if (authors !== undefined) return foundIn(await authors(), candidate);
     }
   }
@@ -119,7 +119,7 @@ async function resolveName(
 
 /** What the authors' code of the packages that come with this command exports under an id. */
 async function compatById(id: string): Promise<Found | undefined> {
-  for (const [source, authors] of Object.entries(BUILTIN_COMPAT)) {
+  for (const [source, authors] of BUILTIN_COMPAT) {
     const all = foundIn(await authors(), source);
     const schemes = all.schemes.filter(({ scheme }) => scheme.id === id);
     const simulations = all.simulations.filter((simulation) => simulation.id === id);
@@ -182,7 +182,7 @@ function notFound(name: string, builtin: readonly NamedScheme[], directory: stri
     : looksLikePath(name)
       ? 'Check the path: it is relative to the current directory.'
       : name.endsWith('/compat')
-        ? `The authors' code is there as ${Object.keys(BUILTIN_COMPAT).join(', ')}.`
+        ? `The authors' code is there as ${[...BUILTIN_COMPAT.keys()].join(', ')}.`
         : wanted === undefined
           ? 'Name a preset, a package or a file such as ./my-scheme.js.'
           : `If it is a package, install it here: npm install ${wanted}`;

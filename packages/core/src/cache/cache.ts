@@ -270,7 +270,8 @@ export class Cache {
    */
   async restore(bytes: Uint8Array): Promise<Sequence[]> {
     this.#check();
-    const restored = await readSnapshot(bytes, this.plan, this.#host.store, this.#host.pools);
+    const { store, pools, nonFinite } = this.#host;
+    const restored = await readSnapshot(bytes, this.plan, store, pools, nonFinite);
     return restored.map(({ states, length }) => {
       const sequence = this.createSequence();
       sequence.states = states;

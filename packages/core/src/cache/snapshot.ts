@@ -6,7 +6,9 @@
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
 import { checksum } from '../fingerprint.js';
+import { isFiniteF16 } from '../float16.js';
 import type { PackedTensorPlan } from '../law/encode.js';
+import { readU16 } from '../law/page-bytes.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import type { LayerUnit } from '../plan/model-layers.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
@@ -147,6 +149,7 @@ export async function readSnapshot(
   plan: Plan,
   store: BlockStore,
   pools: readonly PagePool[],
+  nonFinite: 'error' | 'mask',
 ): Promise<RestoredSequence[]> {
   const { header, payload } = open(bytes);
   if (header.fingerprint !== plan.fingerprint) {
@@ -161,7 +164,7 @@ export async function readSnapshot(
   const expected = payloadBytes(header, plan);
   if (payload.length !== expected)
     invalidSnapshot('the payload has the wrong size', payload.length, `${expected} bytes`);
-  checkPages(header, plan, payload);
+  checkPages(header, plan, payload, nonFinite);
 
   const reservations = pools.map((pool) => new Reservation(pool));
   const taken = header.pages.map((counts, i) => takePages(counts, reservations[i] as Reservation));
@@ -335,16 +338,39 @@ function partOf({ kind, position }: Entry, { sinks }: PageClass): number {
   return position < sinks ? SINK : 2;
 }
 
-/** Damaged scales or outlier lists decode to something plausible: every packed page is checked before it is used. */
-function checkPages(header: SnapshotHeader, plan: Plan, payload: Uint8Array): void {
-  for (const { unit, tensor, kind, offset, pageBytes: size } of snapshotSections(header, plan)) {
+/**
+ * Damaged scales or outlier lists decode to something plausible: every packed page is checked before it is used. f16 tokens
+ * are checked as `append` checks them, statistics for what no measurement gives.
+ */
+function checkPages(
+  header: SnapshotHeader,
+  plan: Plan,
+  payload: Uint8Array,
+  nonFinite: 'error' | 'mask',
+): void {
+  for (const section of snapshotSections(header, plan)) {
+    const { unit, tensor, kind, offset, pages, pageBytes: size } = section;
     const tensorPlan = unit[tensor];
+    if (kind === 'statistics' || (kind === 'window' && nonFinite === 'error'))
+      checkFinite(payload.subarray(offset, offset + pages * size), kind, tensor, unit.layer);
     if (kind !== 'packed' || tensorPlan.layout === null) continue;
     const { packed } = header.pages[tensorPlan.class] as PageCounts;
     for (const [i, valid] of packed.entries()) {
       const page = payload.subarray(offset + i * size, offset + (i + 1) * size);
       validatePage(tensorPlan as PackedTensorPlan, page, valid, unit.layer);
     }
+  }
+}
+
+function checkFinite(bytes: Uint8Array, kind: PageKind, tensor: string, layer: number): void {
+  for (let at = 0; at < bytes.length; at += 2) {
+    const bits = readU16(bytes, at);
+    if (isFiniteF16(bits)) continue;
+    invalidSnapshot(
+      `a ${kind} page of the ${tensor}s of layer ${layer} holds a value that is not finite`,
+      `bits 0x${bits.toString(16)}`,
+      'finite f16 values',
+    );
   }
 }
 

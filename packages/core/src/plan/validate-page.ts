@@ -2,8 +2,9 @@
  * Checks a packed page that comes from outside against the block format (docs/block-format.md) and the law.
  */
 import { LowbitKvError } from '../errors.js';
-import { decodeWithCodec } from '../law/codec.js';
+import { decodeTokens } from '../law/decode.js';
 import type { PackedTensorPlan } from '../law/encode.js';
+import type { ParameterType } from '../scheme.js';
 import { canonicalizePage } from './canonical.js';
 import type { Refuse } from './page-place.js';
 import { checkBandSteps, checkBands } from './validate-bands.js';
@@ -13,7 +14,7 @@ import { checkTop } from './validate-top.js';
 /**
  * Throws BLOCK_INVALID, naming tensor, layer, head and group, unless the page is what the law could have written for
  * `validTokens` tokens: finite parameters, no subnormal or wrongly signed scale, no code other than 0 beside a scale of 0,
- * outlier lists in order, inside their room and beside codes of 0, and zeros everywhere else. Groups of a codec must decode to finite values.
+ * outlier lists in order, inside their room and beside codes of 0, finite values, and zeros everywhere else.
  */
 export function validatePage(
   plan: PackedTensorPlan,
@@ -41,7 +42,7 @@ export function validatePage(
   if (!Number.isInteger(validTokens) || validTokens < 0 || validTokens > layout.blockTokens)
     refuse('a page has no such number of valid tokens', validTokens, `0 to ${layout.blockTokens}`);
   if (plan.scheme.quantizer.mode === 'codec') {
-    checkCodec(plan, page, validTokens, refuse);
+    checkDecoded(plan, page, validTokens, refuse);
     checkUnused(plan, page, validTokens, refuse);
     return;
   }
@@ -54,11 +55,16 @@ export function validatePage(
     checkLevelCodes(plan, page, validTokens, refuse);
     if (layout.top !== undefined) checkTop(plan, layout.top, page, validTokens, refuse);
   }
+  if (layout.parameters.some(({ type }) => FAR_REACHING.includes(type)))
+    checkDecoded(plan, page, validTokens, refuse);
   checkUnused(plan, page, validTokens, refuse);
 }
 
+/** Types that reach so far that a scale of them times a code leaves f32. */
+const FAR_REACHING: readonly ParameterType[] = ['f32', 'e8m0'];
+
 /** All that is known of the bytes of a codec: they decode, and to numbers. */
-function checkCodec(
+function checkDecoded(
   plan: PackedTensorPlan,
   page: Uint8Array,
   validTokens: number,
@@ -68,7 +74,7 @@ function checkCodec(
   const values = new Float32Array(validTokens * headDim);
   for (let head = 0; head < heads; head++) {
     try {
-      decodeWithCodec(plan, page, head, 0, validTokens, values);
+      decodeTokens(plan, page, head, 0, validTokens, values);
     } catch (error) {
       if (!LowbitKvError.is(error, 'CODEC_INVALID')) throw error;
       refuse('the codec cannot decode a group', error.value, 'bytes that it wrote', { head });

@@ -3,10 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { checksum } from '../../src/fingerprint.js';
 import {
   type Cache,
+  createCache,
   type Geometry,
   LowbitKvError,
+  parseSnapshotHeader,
+  referenceBackend,
   type Scheme,
   type Sequence,
+  snapshotSections,
 } from '../../src/index.js';
 import { createDraws, tokenIdRange } from '../../src/testing/index.js';
 import { hex, observe } from '../support/observe.js';
@@ -304,6 +308,36 @@ describe('headers that lie, with a right checksum', () => {
     expect(await liveBytes(fresh)).toBe(0);
     await expect(fresh.restore(forge(bytes, () => undefined))).resolves.toHaveLength(4);
   });
+
+  it.each([
+    ['channel scale', 'statistics', 'mask'],
+    ['channel scale', 'window', 'error'],
+    ['f16', 'window', 'error'],
+  ] as const)('f16 pages of %s that hold no number: %s', async (plan, kind, nonFinite) => {
+    const cache = await open(plan);
+    const bytes = await cache.snapshot(await filled(cache));
+    const header = parseSnapshotHeader(headerOf(bytes));
+    const section = snapshotSections(header, cache.plan).find((one) => one.kind === kind);
+    if (section === undefined) throw new Error(`no ${kind} page`);
+    const body = bytes.slice(0, bytes.length - 32);
+    const at = 12 + headerOf(bytes).length + section.offset;
+    new DataView(body.buffer).setUint16(at, 0x7e00, true);
+    const damaged = new Uint8Array([...body, ...checksum(body)]);
+    const fresh = await createCache(cache.plan, referenceBackend(), {
+      capacity: { tokens: 4096, sequences: 8 },
+      nonFinite,
+    });
+    await expect(fresh.restore(damaged)).rejects.toMatchObject({
+      code: 'SNAPSHOT_INVALID',
+      message: expect.stringMatching(new RegExp(`a ${kind} page of the .* not finite`)),
+    });
+    expect(await liveBytes(fresh)).toBe(0);
+  });
+
+  function headerOf(bytes: Uint8Array): Uint8Array {
+    const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
+    return bytes.subarray(12, 12 + size);
+  }
 
   /** Changes the header and seals the container again. */
   function forge(bytes: Uint8Array, lie: (header: Header) => void): Uint8Array {

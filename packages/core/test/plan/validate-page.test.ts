@@ -134,6 +134,17 @@ describe('validatePage refuses', () => {
     expect(error.where).toMatchObject({ head: 1, group: 1, channel: 2 });
   });
 
+  it.each([
+    ['f32', 0x7f7fffff],
+    ['e8m0', 0xfe],
+  ] as const)('a scale of %s with which a code leaves f32', (type, bits) => {
+    const { plan, page, set } = sample(groupScheme(4, 'tokens', 8, FULL, { scale: type }));
+    set(0, 'scale', 5, bits);
+    const error = refusal(() => validatePage(plan, page, 16));
+    expect(error.message).toContain('decodes to a value that is not finite');
+    expect(error.where).toMatchObject({ head: 0, channel: 5 });
+  });
+
   it.each(['f32', 'e4m3', 'e8m0'] as const)('a scale of zero beside codes, %s', (type) => {
     const { plan, page, set } = sample(groupScheme(4, 'tokens', 8, FULL, { scale: type }));
     set(0, 'scale', 5, 0);

@@ -1,5 +1,5 @@
 /** Reports from files: which kind, and whether this version reads it. */
-import { LowbitKvError } from '@lowbit-kv/core';
+import { formatValue, hasProtoMember, LowbitKvError } from '@lowbit-kv/core';
 import type * as z from 'zod';
 import { evalReportSchema } from '../eval/report.js';
 import type { JudgedReport } from '../gate/report-figures.js';
@@ -20,17 +20,17 @@ export function parseReport(content: unknown, file: string): JudgedReport {
     const next = 'Measure again with this version, or compare with the version that wrote it.';
     throw reportRefusal(
       file,
-      `this report has reportVersion ${JSON.stringify(fields.reportVersion)}`,
+      `this report has reportVersion ${formatValue(fields.reportVersion)}`,
       next,
     );
   }
   const { success, data, error } = schema.safeParse(content);
-  if (success) return data;
-  const [issue] = error.issues;
+  if (success && !hasProtoMember(content)) return data;
+  const issue = error?.issues[0];
   const place = issue === undefined || issue.path.length === 0 ? 'report' : issue.path.join('.');
   throw reportRefusal(
     file,
-    `this report is damaged: ${place}: ${issue?.message}`,
+    `this report is damaged: ${place}: ${issue?.message ?? 'a member is called __proto__'}`,
     'Measure again with --json; edited reports are not read.',
   );
 }

@@ -26,7 +26,7 @@ export class GraphView {
   readonly #declared = new Map<string, TypeProto>();
   readonly #inputs: ReadonlySet<string>;
 
-  /** Throws MODEL_INVALID when the graph is missing or not in topological order. */
+  /** Throws MODEL_INVALID when the graph is missing, not in topological order, or makes a value twice. */
   constructor(model: ModelProto) {
     if (model.graph === undefined) throw invalidGraph('the model has no graph', model.producerName);
     const { graph } = model;
@@ -49,7 +49,13 @@ export class GraphView {
       if (known === undefined) this.#consumers.set(name, [node]);
       else known.push(node);
     }
-    for (const name of node.output) if (name !== '') this.#producers.set(name, node);
+    for (const name of node.output) {
+      if (name === '') continue;
+      // Walks back through the graph end because a value is made once, and before it is read.
+      if (this.isGraphInput(name) || this.#initializers.has(name) || this.#producers.has(name))
+        throw invalidGraph('a value is made twice', name);
+      this.#producers.set(name, node);
+    }
   }
 
   /** Version of an operator set; 0 when the model does not import it. The empty domain is the standard one. */
@@ -77,12 +83,22 @@ export class GraphView {
 
   /** An initializer or the tensor of a Constant node, through Identity; null for everything else. */
   constant(name: string): TensorProto | null {
+    for (let at = name; ; ) {
+      const here = this.#constantHere(at);
+      if (here !== null) return here;
+      const node = this.#producers.get(at);
+      const [source] = node?.input ?? [];
+      if (node?.opType !== 'Identity' || source === undefined) return null;
+      at = source;
+    }
+  }
+
+  /** Not through Identity. */
+  #constantHere(name: string): TensorProto | null {
     const initializer = this.#initializers.get(name);
     if (initializer !== undefined) return initializer;
     const node = this.#producers.get(name);
-    if (node?.opType === 'Constant') return attributeOf(node, 'value')?.t ?? null;
-    const [source] = node?.input ?? [];
-    return node?.opType === 'Identity' && source !== undefined ? this.constant(source) : null;
+    return node?.opType === 'Constant' ? (attributeOf(node, 'value')?.t ?? null) : null;
   }
 
   /** The numbers of a constant; null when the value is none. */
@@ -123,7 +139,7 @@ export class GraphView {
   /** Declared, or found by walking back through nodes that keep the type of an input; null when unknown. */
   elementType(name: string): DataType | null {
     for (let at: string | undefined = name; at !== undefined; ) {
-      const known = this.constant(at)?.dataType ?? this.#declaredType(at);
+      const known = this.#constantHere(at)?.dataType ?? this.#declaredType(at);
       if (known !== undefined) return known;
       const node = this.#producers.get(at);
       if (node === undefined) return null;
@@ -132,7 +148,7 @@ export class GraphView {
         return attributeOf(node, 'value')?.t?.dataType ?? DataType.FLOAT;
       if (INTEGER_RESULTS.has(node.opType)) return DataType.INT64;
       if (BOOLEAN_RESULTS.has(node.opType)) return DataType.BOOL;
-      at = node.input[TYPE_INPUT[node.opType] ?? 0];
+      at = node.input[TYPE_INPUT.get(node.opType) ?? 0];
     }
     return null;
   }
@@ -149,12 +165,14 @@ const BOOLEAN_RESULTS = new Set(
 );
 
 /** Number of the input whose type the result has, where it is not the first. */
-const TYPE_INPUT: Readonly<Record<string, number>> = {
-  Where: 1,
-  DequantizeLinear: 1,
-  GatherBlockQuantized: 2,
-  CastLike: 1,
-};
+const TYPE_INPUT: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    Where: 1,
+    DequantizeLinear: 1,
+    GatherBlockQuantized: 2,
+    CastLike: 1,
+  }),
+);
 
 /** Values that a node reads: its inputs and what subgraphs of it take from around them. */
 export function inputsOf(node: NodeProto): string[] {
@@ -183,7 +201,7 @@ function invalidGraph(message: string, value: string): LowbitKvError {
   return new LowbitKvError('MODEL_INVALID', {
     message,
     value,
-    valid: 'an ONNX model whose nodes come in topological order',
+    valid: 'an ONNX model whose nodes come in topological order and make each value once',
     next: 'Fetch or export the model again.',
   });
 }

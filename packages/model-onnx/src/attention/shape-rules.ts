@@ -17,7 +17,7 @@ export function dimsOfResults(node: NodeProto, known: Known): readonly (Dims | n
   }
   if (LIKE_FIRST.has(node.opType)) return [like(node, known)];
   if (BROADCAST.has(node.opType)) return [broadcastAll(node.input.map(known.dims))];
-  return [RULES[node.opType]?.(node, known) ?? null];
+  return [RULES.get(node.opType)?.(node, known) ?? null];
 }
 
 const words = (text: string) => new Set(text.split(' '));
@@ -39,76 +39,78 @@ const likeQuery: Rule = (node, known) => {
   return dims?.length === 3 || dims?.length === 4 ? [...dims.slice(0, -1), null] : null;
 };
 
-const RULES: Readonly<Record<string, Rule>> = {
-  MultiHeadAttention: likeQuery,
-  GroupQueryAttention: likeQuery,
-  Attention: likeQuery,
-  MatMul: (node, known) => product(node, known, 0),
-  FusedMatMul: (node, known) => product(node, known, intAttribute(node, 'transB', 0)),
-  MatMulNBits: (node, known) => {
-    const dims = like(node, known);
-    return dims && [...dims.slice(0, -1), intAttribute(node, 'N', 0)];
-  },
-  Gemm: (node, known) => {
-    const [a, b] = node.input.map(known.dims);
-    const rows = a?.at(intAttribute(node, 'transA', 0) === 1 ? 1 : 0) ?? null;
-    return [rows, b?.at(intAttribute(node, 'transB', 0) === 1 ? 0 : 1) ?? null];
-  },
-  Transpose: (node, known) => {
-    const dims = like(node, known);
-    const perm = intsAttribute(node, 'perm');
-    if (dims === null) return null;
-    return perm === null ? [...dims].reverse() : perm.map((axis) => dims[axis] ?? null);
-  },
-  Reshape: reshape,
-  Unsqueeze: (node, known) => {
-    const dims = like(node, known);
-    const axes = axesOf(node, known);
-    if (dims === null || axes === null) return null;
-    const rank = dims.length + axes.length;
-    const added = new Set(axes.map((axis) => (axis < 0 ? axis + rank : axis)));
-    const rest = [...dims];
-    return Array.from({ length: rank }, (_, i) => (added.has(i) ? 1 : (rest.shift() ?? null)));
-  },
-  Squeeze: (node, known) => without(like(node, known), axesOf(node, known)),
-  Concat: (node, known) => {
-    const parts = node.input.map(known.dims);
-    const [first] = parts;
-    if (!first) return null;
-    const at = axisOf(node, first.length, 0);
-    const sizes = parts.map((part) => part?.[at] ?? null);
-    return withDim(
-      first,
-      at,
-      sizes.reduce((a, b) => (a === null || b === null ? null : a + b), 0),
-    );
-  },
-  Slice: slice,
-  Gather: (node, known) => {
-    const [data, indices] = node.input.map(known.dims);
-    if (!data || !indices) return null;
-    const at = axisOf(node, data.length, 0);
-    return [...data.slice(0, at), ...indices, ...data.slice(at + 1)];
-  },
-  GatherBlockQuantized: (node, known) => {
-    const indices = known.dims(node.input[1] ?? '');
-    return indices && [...indices, null];
-  },
-  Expand: (node, known) =>
-    broadcastAll([like(node, known), known.vector(node.input[1] ?? '')?.values ?? null]),
-  Tile: (node, known) => {
-    const repeats = known.vector(node.input[1] ?? '')?.values;
-    const dims = like(node, known)?.map((dim, i) => {
-      const count = repeats?.[i] ?? null;
-      return dim === null || count === null ? null : dim * count;
-    });
-    return dims ?? null;
-  },
-  Shape: (node, known) => [like(node, known)?.length ?? null],
-  ReduceMean: reduced,
-  ReduceSum: reduced,
-  ReduceMax: reduced,
-};
+const RULES: ReadonlyMap<string, Rule> = new Map(
+  Object.entries<Rule>({
+    MultiHeadAttention: likeQuery,
+    GroupQueryAttention: likeQuery,
+    Attention: likeQuery,
+    MatMul: (node, known) => product(node, known, 0),
+    FusedMatMul: (node, known) => product(node, known, intAttribute(node, 'transB', 0)),
+    MatMulNBits: (node, known) => {
+      const dims = like(node, known);
+      return dims && [...dims.slice(0, -1), intAttribute(node, 'N', 0)];
+    },
+    Gemm: (node, known) => {
+      const [a, b] = node.input.map(known.dims);
+      const rows = a?.at(intAttribute(node, 'transA', 0) === 1 ? 1 : 0) ?? null;
+      return [rows, b?.at(intAttribute(node, 'transB', 0) === 1 ? 0 : 1) ?? null];
+    },
+    Transpose: (node, known) => {
+      const dims = like(node, known);
+      const perm = intsAttribute(node, 'perm');
+      if (dims === null) return null;
+      return perm === null ? [...dims].reverse() : perm.map((axis) => dims[axis] ?? null);
+    },
+    Reshape: reshape,
+    Unsqueeze: (node, known) => {
+      const dims = like(node, known);
+      const axes = axesOf(node, known);
+      if (dims === null || axes === null) return null;
+      const rank = dims.length + axes.length;
+      const added = new Set(axes.map((axis) => (axis < 0 ? axis + rank : axis)));
+      const rest = [...dims];
+      return Array.from({ length: rank }, (_, i) => (added.has(i) ? 1 : (rest.shift() ?? null)));
+    },
+    Squeeze: (node, known) => without(like(node, known), axesOf(node, known)),
+    Concat: (node, known) => {
+      const parts = node.input.map(known.dims);
+      const [first] = parts;
+      if (!first) return null;
+      const at = axisOf(node, first.length, 0);
+      const sizes = parts.map((part) => part?.[at] ?? null);
+      return withDim(
+        first,
+        at,
+        sizes.reduce((a, b) => (a === null || b === null ? null : a + b), 0),
+      );
+    },
+    Slice: slice,
+    Gather: (node, known) => {
+      const [data, indices] = node.input.map(known.dims);
+      if (!data || !indices) return null;
+      const at = axisOf(node, data.length, 0);
+      return [...data.slice(0, at), ...indices, ...data.slice(at + 1)];
+    },
+    GatherBlockQuantized: (node, known) => {
+      const indices = known.dims(node.input[1] ?? '');
+      return indices && [...indices, null];
+    },
+    Expand: (node, known) =>
+      broadcastAll([like(node, known), known.vector(node.input[1] ?? '')?.values ?? null]),
+    Tile: (node, known) => {
+      const repeats = known.vector(node.input[1] ?? '')?.values;
+      const dims = like(node, known)?.map((dim, i) => {
+        const count = repeats?.[i] ?? null;
+        return dim === null || count === null ? null : dim * count;
+      });
+      return dims ?? null;
+    },
+    Shape: (node, known) => [like(node, known)?.length ?? null],
+    ReduceMean: reduced,
+    ReduceSum: reduced,
+    ReduceMax: reduced,
+  }),
+);
 
 function axisOf(node: NodeProto, rank: number, absent: number): number {
   const axis = intAttribute(node, 'axis', absent);

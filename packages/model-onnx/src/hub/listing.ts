@@ -8,6 +8,8 @@ import type { HubClient } from './client.js';
 import { downloadError } from './failure.js';
 
 const MOST_FILES = 100_000;
+/** A page has up to a thousand entries. */
+const MOST_PAGES = 200;
 /** Fetched where they are, besides the model. */
 const SMALL_FILES = [
   'config.json',
@@ -70,14 +72,24 @@ export async function listRepository(
   const { listFiles } = await import('@huggingface/hub');
   const options = { repo: name, revision: commit, recursive: true };
   const files: RepositoryFile[] = [];
+  let pages = 0;
+  const endless = (value: number) =>
+    downloadError({
+      message: 'the list of files does not end',
+      value,
+      next: 'Check the endpoint.',
+    });
+  const fetchPage: typeof fetch = (...request) => {
+    if (++pages > MOST_PAGES) throw endless(files.length);
+    return client.fetch(...request);
+  };
   await readable(async () => {
-    const entries = listFiles({ ...options, hubUrl: client.endpoint, fetch: client.fetch });
+    const entries = listFiles({ ...options, hubUrl: client.endpoint, fetch: fetchPage });
     for await (const item of entries) {
       const entry = checkedAnswer(entrySchema, item);
       checkPath(entry.path);
       if (entry.type === 'file') files.push(fileOf(entry));
-      if (files.length > MOST_FILES)
-        throw downloadError({ message: 'the list of files does not end', value: files.length });
+      if (files.length > MOST_FILES) throw endless(files.length);
     }
   });
   return files;

@@ -66,6 +66,14 @@ export class FolderFiles implements ExternalFiles {
     const inside = relative(await realpath(this.#folder), real);
     if (inside.startsWith('..') || isAbsolute(inside))
       throw leavesFolder(location, this.#folder, `it is a link to ${real}`);
+    if (!(await stat(real)).isFile()) {
+      throw invalidModel({
+        message: `external data of the model is no file: ${location}`,
+        value: location,
+        valid: 'the files that the model names, beside it under their own names',
+        next: `Put the file ${location} into ${this.#folder}.`,
+      });
+    }
     return real;
   }
 }

@@ -35,32 +35,36 @@ export interface InputStep {
 
 const F16_ONE = 0x3c00;
 
+type MakeInput = (step: InputStep, input: ModelInput) => Numbers;
+
 /** Values and dims by name. */
-const INPUTS: Readonly<Record<string, (step: InputStep, input: ModelInput) => Numbers>> = {
-  input_ids: ({ tokens }) => ({ values: tokens, dims: [1, tokens.length] }),
-  attention_mask: (step) => {
-    const all = maskOf(step);
-    const values = step.masked === 'new' ? newOf(step, all) : all;
-    return { values, dims: [1, values.length] };
-  },
-  position_ids: (step) => {
-    const values = positionsOf(step);
-    return { values, dims: [1, values.length] };
-  },
-  cache_position: ({ tokens, position }) => ({
-    values: tokens.map((_, i) => position + i),
-    dims: [tokens.length],
+const INPUTS: ReadonlyMap<string, MakeInput> = new Map(
+  Object.entries<MakeInput>({
+    input_ids: ({ tokens }) => ({ values: tokens, dims: [1, tokens.length] }),
+    attention_mask: (step) => {
+      const all = maskOf(step);
+      const values = step.masked === 'new' ? newOf(step, all) : all;
+      return { values, dims: [1, values.length] };
+    },
+    position_ids: (step) => {
+      const values = positionsOf(step);
+      return { values, dims: [1, values.length] };
+    },
+    cache_position: ({ tokens, position }) => ({
+      values: tokens.map((_, i) => position + i),
+      dims: [tokens.length],
+    }),
+    use_cache_branch: ({ position }) => ({ values: [position > 0 ? 1 : 0], dims: [1] }),
+    num_logits_to_keep: single(() => 0),
+    logits_to_keep: single(() => 0),
+    past_sequence_length: single(({ position }) => position),
+    past_seq_len: single(({ position }) => position),
+    total_sequence_length: single(totalOf),
+    total_seq_len: single(totalOf),
+    // Of GroupQueryAttention: one less than the total.
+    seqlens_k: single((step) => totalOf(step) - 1),
   }),
-  use_cache_branch: ({ position }) => ({ values: [position > 0 ? 1 : 0], dims: [1] }),
-  num_logits_to_keep: single(() => 0),
-  logits_to_keep: single(() => 0),
-  past_sequence_length: single(({ position }) => position),
-  past_seq_len: single(({ position }) => position),
-  total_sequence_length: single(totalOf),
-  total_seq_len: single(totalOf),
-  // Of GroupQueryAttention: one less than the total.
-  seqlens_k: single((step) => totalOf(step) - 1),
-};
+);
 
 interface Numbers {
   readonly values: readonly number[];
@@ -69,7 +73,7 @@ interface Numbers {
 
 /** Of everything but the past. Throws MODEL_UNSUPPORTED for an input that is not known: zeros would be silently wrong. */
 export function feedOf(input: ModelInput, step: InputStep): Feed {
-  const make = INPUTS[input.name];
+  const make = INPUTS.get(input.name);
   if (make === undefined) throw unknownInput(input);
   const { values, dims } = make(step, input);
   const rank = input.shape?.length;

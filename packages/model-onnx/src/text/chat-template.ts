@@ -1,6 +1,7 @@
 /**
  * Prompts of chat models: the model's own Jinja template over a list of messages.
  */
+import { createContext, Script } from 'node:vm';
 import { Template } from '@huggingface/jinja';
 import * as z from 'zod';
 import { readTextIfAny, readTokenizerFiles, tokenizerError } from './tokenizer-files.js';
@@ -22,6 +23,9 @@ export interface ChatOptions {
 }
 
 const NEXT = 'Give another template, or a prompt without one.';
+/** Of a template: it is the model's program, and real ones take milliseconds. */
+const LONGEST_MILLISECONDS = 1000;
+const LONGEST_RANGE = 100_000;
 const messagesSchema = z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1);
 const namedTemplates = z.array(z.object({ name: z.string(), template: z.string() }));
 
@@ -33,7 +37,7 @@ export async function readChatTemplate(folder: string): Promise<string | null> {
   const file = await readTextIfAny(folder, 'chat_template.jinja');
   if (file !== undefined) return file;
   const { tokenizerConfig } = await readTokenizerFiles(folder);
-  const { chat_template: template } = tokenizerConfig as { readonly chat_template?: unknown };
+  const template = chatTemplateOf(tokenizerConfig);
   if (template === undefined || template === null) return null;
   if (typeof template === 'string') return template;
   const named = namedTemplates.safeParse(template);
@@ -45,7 +49,7 @@ export async function readChatTemplate(folder: string): Promise<string | null> {
   });
 }
 
-/** Throws TOKENIZER_INVALID when the template is damaged, or refuses the messages. */
+/** Throws TOKENIZER_INVALID when the template is damaged, does not end within a second, or refuses the messages. */
 export function renderChat(
   template: string,
   messages: readonly ChatMessage[],
@@ -60,7 +64,7 @@ export function renderChat(
     );
   }
   try {
-    return new Template(template).render({
+    return rendered(template, {
       ...options.variables,
       messages: checked.data,
       add_generation_prompt: options.addGenerationPrompt ?? true,
@@ -76,4 +80,37 @@ export function renderChat(
       NEXT,
     );
   }
+}
+
+/** Throws TOKENIZER_INVALID for a configuration that is no object. */
+function chatTemplateOf(tokenizerConfig: unknown): unknown {
+  const parsed = z
+    .looseObject({ chat_template: z.unknown().optional() })
+    .safeParse(tokenizerConfig);
+  if (parsed.success) return parsed.data.chat_template;
+  throw tokenizerError('tokenizer_config.json is not valid', {
+    value: tokenizerConfig,
+    valid: 'a JSON object',
+  });
+}
+
+function rendered(text: string, variables: Readonly<Record<string, unknown>>): string {
+  const template = new Template(text);
+  // The library's own range makes lists of any length.
+  const bounded = new Template('{% set range = bounded_range %}');
+  template.parsed.body.unshift(...bounded.parsed.body);
+  const render = () => template.render({ ...variables, bounded_range: boundedRange });
+  return within(render, LONGEST_MILLISECONDS);
+}
+
+function boundedRange(start: number, stop?: number, step = 1): number[] {
+  const [first, end] = stop === undefined ? [0, start] : [start, stop];
+  const count = Math.max(0, Math.ceil((end - first) / step));
+  if (count <= LONGEST_RANGE) return Array.from({ length: count }, (_, i) => first + i * step);
+  throw new RangeError(`range of ${count} numbers; valid: at most ${LONGEST_RANGE}`);
+}
+
+/** What `run` gives. Throws an error where it does not end in time. */
+function within(run: () => string, timeout: number): string {
+  return new Script('run()').runInContext(createContext({ run }), { timeout }) as string;
 }

@@ -83,6 +83,32 @@ export function configuredEosIds(files: TokenizerFiles): number[] {
   return [...ids].sort((a, b) => a - b);
 }
 
+/** Larger than any vocabulary; the library keeps a list up to the largest id. */
+const LARGEST_ID = 2 ** 24;
+const tokenId = z.int().min(0).max(LARGEST_ID);
+/** Of names of any kind: schemas of records pass over `__proto__`. */
+function areIds(vocabulary: unknown): boolean {
+  if (typeof vocabulary !== 'object' || vocabulary === null) return false;
+  return Object.values(vocabulary).every((id) => tokenId.safeParse(id).success);
+}
+
+const vocabularySchema = z.looseObject({
+  added_tokens: z.array(z.looseObject({ id: tokenId, content: z.string() })).nullish(),
+  // Unigram has a list in place of it, whose ids are places.
+  model: z
+    .looseObject({
+      vocab: z
+        .union([z.array(z.unknown()), z.custom(areIds, 'ids that are integers of at least 0')])
+        .nullish(),
+    })
+    .nullish(),
+});
+
+/** Throws TOKENIZER_INVALID for ids that are none: the library takes them as they are. */
+export function checkVocabularyIds(tokenizerJson: unknown): void {
+  parsed(vocabularySchema, tokenizerJson, 'tokenizer.json');
+}
+
 function parsed<T>(schema: z.ZodType<T>, value: unknown, name: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

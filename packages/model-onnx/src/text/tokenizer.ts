@@ -5,6 +5,7 @@ import { Tokenizer as HubTokenizer } from '@huggingface/tokenizers';
 import { LowbitKvError } from '@lowbit-kv/core';
 import { TextStream } from './text-stream.js';
 import {
+  checkVocabularyIds,
   configuredEosIds,
   readTokenizerFiles,
   type SpecialTokens,
@@ -35,6 +36,7 @@ export class Tokenizer {
   /** @internal */
   constructor(files: TokenizerFiles) {
     this.specialTokens = specialTokens(files.tokenizerConfig);
+    checkVocabularyIds(files.tokenizerJson);
     this.#library = createLibraryTokenizer(files);
     this.eosIds = eosIdsOf(this.#library, this.specialTokens.eos, files);
     let size = 0;
