@@ -1,11 +1,9 @@
 /** Reports of `compare --json` and `eval --json`, as `diff` reads them; and as pages, where they are accepted. */
 import { canonicalJson, createLowbitKv } from '@lowbit-kv/core';
 import {
-  type CompareReport,
   compareSchemes,
   diffReports,
   formatDiff,
-  mergeReports,
   openCapture,
   parseReport,
 } from '@lowbit-kv/harness';
@@ -51,9 +49,6 @@ export const report: Target = {
           files.every((text) => typeof text === 'string'),
           'a file that is no text',
         );
-        if (!('capture' in read)) return;
-        const ids = read.schemes.slice(1).map(({ id }) => id);
-        mergeReports([read as CompareReport], ids);
       },
     };
   },
