@@ -49,7 +49,7 @@ export class GraphView {
       if (known === undefined) this.#consumers.set(name, [node]);
       else known.push(node);
     }
-    for (const name of node.output) if (name !== '') this.#producers.set(name, node);
+    for (const name of outputsOf(node)) this.#producers.set(name, node);
   }
 
   /** Version of an operator set; 0 when the model does not import it. The empty domain is the standard one. */
@@ -161,6 +161,11 @@ export function inputsOf(node: NodeProto): string[] {
   const names = new Set(node.input.filter((name) => name !== ''));
   for (const graph of subgraphsOf(node)) for (const name of capturedBy(graph)) names.add(name);
   return [...names];
+}
+
+/** Values that a node makes: an optional output that is left out has an empty name. */
+export function outputsOf(node: NodeProto): string[] {
+  return node.output.filter((name) => name !== '');
 }
 
 /** Bodies of If, Loop and Scan. */
