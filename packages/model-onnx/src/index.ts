@@ -1,7 +1,7 @@
 /**
  * @lowbit-kv/model-onnx: ONNX decoders cut at their attention.
  */
-export { openCutDecoder } from './decoder/cut-decoder.js';
+export { type CutSettings, openCutDecoder } from './decoder/cut-decoder.js';
 export type {
   Attend,
   Decoder,

@@ -18,7 +18,7 @@ describe('logits of a long window', () => {
   it.each(Object.entries(forms))('come in slices and equal the whole: %s', async (_name, form) => {
     const decoder = tinyDecoder(form, LONG);
     const whole = await runWhole(decoder, WINDOW);
-    const cut = await openTiny(decoder);
+    const cut = await openTiny(decoder, undefined, { logitsBytes: 256 * 4 * 50 });
     const slices: [number, number][] = [];
     const all = new Float32Array(whole.length);
     await cut.forward(WINDOW, {
@@ -30,9 +30,9 @@ describe('logits of a long window', () => {
       },
     });
     expect(slices).toEqual([
-      [0, 256],
-      [256, 256],
-      [512, 88],
+      [0, 200],
+      [200, 200],
+      [400, 200],
     ]);
     expect(farthest(all, whole)).toBeLessThan(TOLERANCE.float32);
 
@@ -74,17 +74,31 @@ describe('slices of tokens', () => {
   const wanted = { first: 299, end: 300 };
 
   it('hold the wanted tokens alone', () => {
-    const slices = [...tokenSlices({ hidden: edge(300) }, { tokenWise: true }, 300, wanted)];
+    const slices = [...tokenSlices({ hidden: edge(300) }, { tokenWise: true }, 300, wanted, 256)];
     const hidden = { type: 'float32', data: Float32Array.of(598, 599), dims: [1, 1, 2] };
     expect(slices).toEqual([{ first: 299, end: 300, feeds: { hidden } }]);
+  });
+
+  it.each([
+    [300, [300]],
+    [299, [150, 150]],
+    [100, [100, 100, 100]],
+    [99, [75, 75, 75, 75]],
+    [1, Array(300).fill(1)],
+  ])('are as even as can be: at most %i of 300 tokens', (most, lengths) => {
+    const all = { first: 0, end: 300 };
+    const slices = [...tokenSlices({ hidden: edge(300) }, { tokenWise: true }, 300, all, most)];
+    expect(slices.map(({ first, end }) => end - first)).toEqual(lengths);
+    const values = slices.flatMap(({ feeds }) => [...((feeds.hidden?.data ?? []) as Float32Array)]);
+    expect(values).toEqual([...edge(300).data]);
   });
 
   it('are one where tokens cannot be cut apart', () => {
     const feeds = { hidden: edge(300) };
     const whole = [{ first: 0, end: 300, feeds }];
-    expect([...tokenSlices(feeds, { tokenWise: false }, 300, wanted)]).toEqual(whole);
+    expect([...tokenSlices(feeds, { tokenWise: false }, 300, wanted, 256)]).toEqual(whole);
     const flat = { hidden: { ...edge(300), dims: [300, 2] } };
-    expect([...tokenSlices(flat, { tokenWise: true }, 300, wanted)]).toEqual([
+    expect([...tokenSlices(flat, { tokenWise: true }, 300, wanted, 256)]).toEqual([
       { first: 0, end: 300, feeds: flat },
     ]);
   });

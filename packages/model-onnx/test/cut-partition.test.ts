@@ -56,6 +56,26 @@ it('carries what is made of lengths and positions on, rather than making it agai
   expect(plans.at(-1)?.graphInputs).toEqual([]);
 });
 
+it('has a node that leaves out optional outputs in its own segment alone', () => {
+  const form: AttentionForm = (context) => {
+    const { graph, hidden, sizes, layer } = context;
+    const weight = graph.table(`skip_${layer}_weight`, [sizes.hidden], Array(sizes.hidden).fill(1));
+    const states = graph.node('SkipSimplifiedLayerNormalization', [hidden, hidden, weight], {
+      domain: 'com.microsoft',
+      attributes: { epsilon: { float: 1e-5 } },
+      outputs: [`skip_${layer}_out`, '', '', `skip_${layer}_sum`],
+    });
+    return groupQuery()({ ...context, hidden: states });
+  };
+  const { segments } = cutOf(tinyDecoder(form)).cut;
+  const skips = segments.map(({ nodes }) =>
+    nodes.flatMap(({ opType, output }) => (opType.startsWith('Skip') ? output[0] : [])),
+  );
+  expect(skips).toEqual([['skip_0_out'], ['skip_1_out'], [], []]);
+  const carried = ({ carriedIn }: (typeof segments)[number]) => carriedIn.length;
+  expect(segments.map(carried)).toEqual(cutOf(tinyDecoder(groupQuery())).cut.segments.map(carried));
+});
+
 it('has a weight in two segments when both use it', () => {
   const shared: AttentionForm = (context) => {
     const { graph, hidden, sizes } = context;

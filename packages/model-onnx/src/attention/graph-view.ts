@@ -49,8 +49,7 @@ export class GraphView {
       if (known === undefined) this.#consumers.set(name, [node]);
       else known.push(node);
     }
-    for (const name of node.output) {
-      if (name === '') continue;
+    for (const name of outputsOf(node)) {
       // Walks back through the graph end because a value is made once, and before it is read.
       if (this.isGraphInput(name) || this.#initializers.has(name) || this.#producers.has(name))
         throw invalidGraph('a value is made twice', name);
@@ -179,6 +178,11 @@ export function inputsOf(node: NodeProto): string[] {
   const names = new Set(node.input.filter((name) => name !== ''));
   for (const graph of subgraphsOf(node)) for (const name of capturedBy(graph)) names.add(name);
   return [...names];
+}
+
+/** Values that a node makes: an optional output that is left out has an empty name. */
+export function outputsOf(node: NodeProto): string[] {
+  return node.output.filter((name) => name !== '');
 }
 
 /** Bodies of If, Loop and Scan. */

@@ -4,7 +4,7 @@
  */
 import { LowbitKvError } from '@lowbit-kv/core';
 import { TensorProto_DataType as DataType, type NodeProto } from 'onnx-buf';
-import { type GraphView, inputsOf } from '../attention/graph-view.js';
+import { type GraphView, inputsOf, outputsOf } from '../attention/graph-view.js';
 import { FALLBACK } from '../attention/refusal.js';
 import type { AttentionSite } from '../attention/site.js';
 import { headNodes } from './head-nodes.js';
@@ -105,7 +105,7 @@ class Levels {
     for (const node of view.graph.node) {
       if (!needed.has(node)) continue;
       const level = Math.max(CONSTANT, ...inputsOf(node).map((name) => this.of(name)));
-      for (const name of node.output) this.#levels.set(name, level);
+      for (const name of outputsOf(node)) this.#levels.set(name, level);
     }
   }
 
@@ -120,13 +120,12 @@ class Levels {
   }
 
   ofNode(node: NodeProto): number {
-    return Math.max(CONSTANT, ...node.output.map((name) => this.of(name)));
+    return Math.max(CONSTANT, ...outputsOf(node).map((name) => this.of(name)));
   }
 
   /** Gives the nodes that make the logits a segment of their own. */
   separate(nodes: readonly NodeProto[]): void {
-    for (const name of nodes.flatMap((node) => node.output))
-      this.#levels.set(name, this.of(name) + 1);
+    for (const name of nodes.flatMap(outputsOf)) this.#levels.set(name, this.of(name) + 1);
   }
 
   site(name: string): AttentionSite | undefined {
@@ -148,7 +147,7 @@ function draftSegment(
   const carriedIn = new Set<string>();
   const given = sites.filter((site) => levels.ofSite(site) === number);
   const own = [...needed].filter((node) => levels.ofNode(node) === number);
-  const open = own.flatMap((node) => [...inputsOf(node), ...node.output]);
+  const open = own.flatMap((node) => [...inputsOf(node), ...outputsOf(node)]);
   open.push(...given.flatMap(takenBy));
   if (levels.of(logits) === number) open.push(logits);
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
@@ -188,7 +187,7 @@ function refusePastContents(
   for (const node of view.graph.node) {
     if (!needed.has(node) || node.opType === 'Shape' || node.opType === 'Size') continue;
     if (!inputsOf(node).some((name) => contents.has(name))) continue;
-    for (const name of node.output) if (!attended.has(name)) contents.add(name);
+    for (const name of outputsOf(node)) if (!attended.has(name)) contents.add(name);
   }
   for (const name of [logits, ...sites.flatMap(takenBy)])
     if (contents.has(name)) throw unsupported('a value depends on what the past holds', name);

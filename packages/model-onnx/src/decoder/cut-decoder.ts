@@ -15,10 +15,17 @@ import { ForwardPass } from './forward.js';
 import { contextLimitOf, geometryOf, layerOf } from './layers.js';
 import { rotaryTables } from './rotary-tables.js';
 
+const LOGITS_BYTES = 2 ** 28;
+
+export interface CutSettings extends SessionSettings {
+  /** Logits of a long window are made in parts of at most so many bytes, a token at least. Default 256 MiB. */
+  readonly logitsBytes?: number;
+}
+
 /** Throws MODEL_INVALID, MODEL_UNSUPPORTED, PEER_MISSING, BACKEND_UNAVAILABLE. */
 export async function openCutDecoder(
   files: ModelFiles,
-  settings: SessionSettings = {},
+  settings: CutSettings = {},
 ): Promise<Decoder> {
   const { model, fingerprint } = await readModel(files);
   const view = new GraphView(model);
@@ -38,6 +45,7 @@ export async function openCutDecoder(
     vocabularySize,
     contextLimit,
     config: files.config,
+    logitsTokens: logitsTokens(settings, vocabularySize),
     layers: layers.map(({ geometry }, i) => ({
       ...geometry,
       table: tables[i]?.table ?? null,
@@ -59,4 +67,8 @@ export async function openCutDecoder(
     forward: (tokens, options) => pass.run(tokens, options),
     dispose,
   };
+}
+
+function logitsTokens({ logitsBytes = LOGITS_BYTES }: CutSettings, vocabularySize: number): number {
+  return Math.max(1, Math.floor(logitsBytes / (Float32Array.BYTES_PER_ELEMENT * vocabularySize)));
 }

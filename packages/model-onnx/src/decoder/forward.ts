@@ -32,6 +32,8 @@ export interface ForwardModel {
   readonly vocabularySize: number;
   readonly contextLimit: number | null;
   readonly config: ModelConfig;
+  /** Most tokens whose logits are made at once. */
+  readonly logitsTokens: number;
 }
 
 /** Values between segments. */
@@ -120,7 +122,7 @@ export class ForwardPass {
     return { type: 'float32', data, dims };
   }
 
-  /** In slices, so that the logits of a long window are never held at once. */
+  /** In slices where the logits of a long window would be too large; every slice has onnxruntime unpack the weights again. */
   async #head(
     segment: Segment,
     values: Values,
@@ -131,8 +133,8 @@ export class ForwardPass {
     const feeds = this.#feeds(segment, values, step);
     const count = step.tokens.length;
     const wanted: TokenSlice = { first: rows === 'last' ? count - 1 : 0, end: count };
-    for (const slice of tokenSlices(feeds, segment.plan, count, wanted)) {
-      const { vocabularySize } = this.#model;
+    const { vocabularySize, logitsTokens } = this.#model;
+    for (const slice of tokenSlices(feeds, segment.plan, count, wanted, logitsTokens)) {
       const tokens = slice.end - slice.first;
       // Logits are the largest tensors of a run: fresh memory for each takes longer than many layers.
       const fits = this.#logits?.dims.join() === [1, tokens, vocabularySize].join();

@@ -4,20 +4,21 @@
 import type { SegmentPlan } from '../cut/partition.js';
 import type { SessionTensor, SessionTensors } from '../model/session.js';
 
-/** Tokens whose logits are made at once. */
-const SLICE_TOKENS = 256;
-
 export interface TokenSlice {
   readonly first: number;
   readonly end: number;
 }
 
-/** Slices that cover the wanted tokens; all tokens at once where the segment cannot run over slices. */
+/**
+ * Slices of at most `most` tokens, as even as can be, that cover the wanted ones; all tokens at once where the segment cannot
+ * run over slices.
+ */
 export function* tokenSlices(
   feeds: SessionTensors,
   { tokenWise }: Pick<SegmentPlan, 'tokenWise'>,
   count: number,
   wanted: TokenSlice,
+  most: number,
 ): Generator<TokenSlice & { readonly feeds: SessionTensors }> {
   const edges = Object.entries(feeds);
   const divisible = tokenWise && edges.every(([, tensor]) => hasTokens(tensor, count));
@@ -25,8 +26,10 @@ export function* tokenSlices(
     yield { first: 0, end: count, feeds };
     return;
   }
-  for (let first = wanted.first; first < wanted.end; first += SLICE_TOKENS) {
-    const end = Math.min(first + SLICE_TOKENS, wanted.end);
+  const tokens = wanted.end - wanted.first;
+  const step = Math.ceil(tokens / Math.ceil(tokens / most));
+  for (let first = wanted.first; first < wanted.end; first += step) {
+    const end = Math.min(first + step, wanted.end);
     const cut = edges.map(([name, tensor]) => {
       return [name, sliceOf(tensor, first, end)] as const;
     });

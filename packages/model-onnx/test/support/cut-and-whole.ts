@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { findSites } from '../../src/attention/find-sites.js';
 import { GraphView } from '../../src/attention/graph-view.js';
 import type { AttentionSite } from '../../src/attention/site.js';
-import { openCutDecoder } from '../../src/decoder/cut-decoder.js';
+import { type CutSettings, openCutDecoder } from '../../src/decoder/cut-decoder.js';
 import type { Decoder } from '../../src/decoder/decoder.js';
 import { modelFromBytes } from '../../src/model/model-files.js';
 import { FloatCache } from './float-cache.js';
@@ -37,8 +37,12 @@ export function refusalOf(decoder: TinyDecoder): string {
   throw new Error('the decoder was not refused');
 }
 
-export function openTiny({ model }: TinyDecoder, config?: unknown): Promise<Decoder> {
-  return openCutDecoder(modelFromBytes({ model: modelBytes(model), config }));
+export function openTiny(
+  { model }: TinyDecoder,
+  config?: unknown,
+  settings?: CutSettings,
+): Promise<Decoder> {
+  return openCutDecoder(modelFromBytes({ model: modelBytes(model), config }), settings);
 }
 
 /**
