@@ -32,11 +32,12 @@ export {
 } from './bench/filled-cache.js';
 export { breakEvenText, formatBench, perToken, shapeText, timeText } from './bench/format.js';
 export { type HostDeviceOptions, hostDevice, repeatOnHost } from './bench/host-device.js';
+export { type BenchMachine, benchMachine, machineDifferences } from './bench/machine.js';
+export { pause } from './bench/pause.js';
 export {
   type BenchChange,
   type BenchComparison,
   compareBench,
-  machineDifferences,
 } from './bench/regression.js';
 export {
   BENCH_OPERATIONS,

@@ -1,7 +1,15 @@
 // A benchmark with a clock of the test: what is run, what is counted, and what becomes of what does not fit.
+import { readFileSync } from 'node:fs';
 import { LowbitKvError, referenceBackend } from '@lowbit-kv/core';
 import { expect, it } from 'vitest';
-import { benchCases, benchReportSchema, caseText, hostDevice, runBench } from '../src/index.js';
+import {
+  benchCases,
+  benchReportSchema,
+  caseText,
+  formatBench,
+  hostDevice,
+  runBench,
+} from '../src/index.js';
 import { scriptedDevice } from './support/bench.js';
 import { channelwise } from './support/schemes.js';
 
@@ -195,4 +203,17 @@ it('the host clock of the reference gives a time for everything', async () => {
     expect(row.microseconds.median).toBeGreaterThan(0);
     expect(row.microseconds.samples).toBe(2);
   }
+});
+
+it('the program of the document runs', async () => {
+  const text = readFileSync(new URL('../docs/benchmarks.md', import.meta.url), 'utf8');
+  const block = /```ts\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
+  const said: string[] = [];
+  const names = { referenceBackend, benchCases, formatBench, hostDevice, runBench };
+  const program = new Function(
+    ...[...Object.keys(names), 'schemes', 'console'],
+    `return (async () => { ${block.replace(/^import .*$/gm, '')} })()`,
+  );
+  await program(...Object.values(names), [FOUR], { log: (line: string) => said.push(line) });
+  expect(said.join()).toMatch(/^four .* 1024 /m);
 });

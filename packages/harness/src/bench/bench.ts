@@ -1,7 +1,6 @@
 /**
  * Runs a benchmark: every case of every scheme on every device, and a copy on each to compare with.
  */
-import { cpus, totalmem } from 'node:os';
 import { LowbitKvError, type Scheme, schemeFingerprint } from '@lowbit-kv/core';
 import { spreadOf } from '@lowbit-kv/core/testing';
 import { F16 } from '../f16-scheme.js';
@@ -9,7 +8,9 @@ import { refusalOf } from '../refusals.js';
 import type { CalibrationOf } from './bench-plan.js';
 import type { BenchCase } from './cases.js';
 import type { BenchDevice } from './device.js';
+import { machineFacts } from './machine.js';
 import { type MeasureOptions, measureCase } from './measure.js';
+import { pause } from './pause.js';
 import {
   BENCH_REPORT_VERSION,
   type BenchBackend,
@@ -43,6 +44,8 @@ export interface BenchProgress {
   readonly case: BenchCase;
 }
 
+/** A copy takes long, and its times differ little. */
+const MOST_COPIES = 15;
 /** Bytes of the copy, where caches are smaller or not known. */
 const COPY_BYTES = 256e6;
 const CACHE_FACTOR = 4;
@@ -66,12 +69,11 @@ export async function runBench(options: BenchOptions): Promise<BenchReport> {
   const rows: BenchRow[] = [];
   for (const device of devices) {
     const before = await device.facts();
-    signal?.throwIfAborted();
     const { id } = device.backend;
     const copy = await measureCopy(device, samples);
     for (const benchCase of cases) {
       for (const scheme of schemes) {
-        signal?.throwIfAborted();
+        await pause(signal);
         options.onProgress?.({
           row: rows.length,
           rows: devices.length * cases.length * schemes.length,
@@ -102,13 +104,7 @@ export async function runBench(options: BenchOptions): Promise<BenchReport> {
     date,
     tool,
     command: options.command ?? null,
-    machine: {
-      platform: `${process.platform} ${process.arch}`,
-      processor: cpus()[0]?.model ?? 'unknown',
-      cores: Math.max(1, cpus().length),
-      memoryBytes: totalmem(),
-      runtime: `node ${process.version}`,
-    },
+    machine: machineFacts(),
     settings: { samples, warmUpMilliseconds },
     backends,
     rows,
@@ -159,7 +155,7 @@ function unmeasuredOf(error: unknown): ReturnType<typeof refusalOf> {
 
 async function measureCopy(device: BenchDevice, samples: number): Promise<BenchBackend['copy']> {
   const wanted = Math.max(COPY_BYTES, CACHE_FACTOR * (device.lastLevelCacheBytes ?? 0));
-  const { bytes, microseconds } = await device.copy(wanted, samples);
+  const { bytes, microseconds } = await device.copy(wanted, Math.min(samples, MOST_COPIES));
   const times = spreadOf(microseconds);
   return { microseconds: times, bytes, bytesPerSecond: rateOf(2 * bytes, times.median) };
 }

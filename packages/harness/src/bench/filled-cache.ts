@@ -13,6 +13,7 @@ import {
   type Step,
 } from '@lowbit-kv/core';
 import { createRandom, type Random, shuffled } from '@lowbit-kv/core/testing';
+import { pause } from './pause.js';
 
 /** Rows of one step. */
 export const FILL_ROWS = 16384;
@@ -60,7 +61,7 @@ export async function fillCache(
     const layers = modelLayers(plan);
     const most = Math.max(1, Math.floor(FILL_ROWS / lengths.length));
     for (;;) {
-      signal?.throwIfAborted();
+      await pause(signal);
       const entries = sequences
         .map((sequence, i) => ({
           sequence,

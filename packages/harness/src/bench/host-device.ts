@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { type Backend, f16Tensor } from '@lowbit-kv/core';
 import { type BenchDevice, type RepeatOptions, repeatsOf } from './device.js';
+import { pause } from './pause.js';
 
 /** Layers do not overlap there. */
 const STEP_LAYERS = 2;
@@ -76,12 +77,12 @@ export async function repeatOnHost(
   const began = performance.now();
   let estimate: number;
   do {
-    signal?.throwIfAborted();
+    await pause(signal);
     estimate = await run(1);
   } while (attended < layers || performance.now() - began < warmUpMilliseconds);
   const times: number[] = [];
   while (times.length < samples) {
-    signal?.throwIfAborted();
+    await pause(signal);
     times.push(await run(repeatsOf(estimate)));
   }
   return times;

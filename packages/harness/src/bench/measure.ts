@@ -17,6 +17,7 @@ import type { BenchDevice } from './device.js';
 import { deviceRows } from './device-rows.js';
 import { drawnRows } from './drawn-rows.js';
 import { FILL_ROWS, fillCache } from './filled-cache.js';
+import { pause } from './pause.js';
 import type { BenchShape } from './report.js';
 
 /** Layers hold so many times what the last-level cache does, or so many bytes where its size is not known. */
@@ -80,7 +81,7 @@ const pack: Measure = async (device, scheme, shape, options) => {
   });
   try {
     for (let prompt = 0; prompt < WARM_PROMPTS + samples; prompt++) {
-      signal?.throwIfAborted();
+      await pause(signal);
       const sequences = Array.from({ length: batch }, () => cache.createSequence());
       const step = cache.step(sequences.map((sequence) => ({ sequence, tokens })));
       const inputs = modelLayers(plan).map(() => source.rows(rows, random));
@@ -121,7 +122,7 @@ const append: Measure = async (device, scheme, shape, options) => {
       for (let sample = -1; sample < samples; sample++) {
         let sum = 0;
         for (let count = 0; count < period; count++) {
-          signal?.throwIfAborted();
+          await pause(signal);
           const step = cache.step(sequences.map((sequence) => ({ sequence, tokens })));
           const inputs = modelLayers(plan).map(() => source.rows(batch * tokens, random));
           sum += await device.once(

@@ -48,25 +48,6 @@ export function compareBench(
   return { changes, onlyBefore: earlier.size, onlyAfter };
 }
 
-/** What makes figures of two reports another machine's, in words; empty when they may be compared. */
-export function machineDifferences(before: BenchReport, after: BenchReport): string[] {
-  return after.backends.flatMap(({ id, device, clock }) => {
-    const base = before.backends.find((backend) => backend.id === id);
-    if (base === undefined) return [];
-    const pairs: [string, string, string][] = [
-      ['device', base.device, device],
-      ['clock', base.clock, clock],
-    ];
-    if (clock === 'host')
-      pairs.push(['processor', before.machine.processor, after.machine.processor]);
-    return pairs
-      .filter(([, was, is]) => was !== is)
-      .map(
-        ([name, was, is]) => `${id}: ${name} was ${JSON.stringify(was)}, is ${JSON.stringify(is)}`,
-      );
-  });
-}
-
 function keyOf({ scheme, backend, operation, shape }: BenchRow): string {
   const { batch, context, tokens, queryHeads, kvHeads, headDim } = shape;
   return JSON.stringify([
