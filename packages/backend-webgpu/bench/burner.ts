@@ -1,7 +1,7 @@
 /**
  * Keeps a GPU busy for a while, as its clocks fall when it has little to do: what is timed comes right after.
  */
-import { Stopwatch } from './stopwatch.js';
+import { Stopwatch } from '../src/stopwatch.js';
 
 const WORKGROUPS = 4096;
 const FIRST_TRIPS = 4096;

@@ -3,6 +3,7 @@
  */
 export type { Recording } from './device/recorder.js';
 export { type GpuTensorOptions, gpuTensor } from './gpu-tensor.js';
+export { type Recordable, Stopwatch, timed } from './stopwatch.js';
 export {
   type WarmUpOptions,
   type WebGpuBackend,

@@ -7,6 +7,8 @@ import { type WebGpuBackendOptions, webgpuBackend } from './webgpu-backend.js';
 export interface NodeGpuOptions extends Omit<WebGpuBackendOptions, 'device'> {
   /** Arguments of dawn, for example `backend=vulkan`. */
   readonly dawn?: readonly string[];
+  /** Further features to request where the adapter has them, for example `timestamp-query`. */
+  readonly features?: readonly GPUFeatureName[];
 }
 
 export interface NodeGpu {
@@ -21,6 +23,7 @@ export interface NodeGpu {
  */
 export async function openNodeGpu({
   dawn = [],
+  features = [],
   ...options
 }: NodeGpuOptions = {}): Promise<NodeGpu> {
   const { create } = await importDawn();
@@ -35,9 +38,10 @@ export async function openNodeGpu({
     });
   }
   const { limits } = adapter;
-  const features: GPUFeatureName[] = ['subgroups' as GPUFeatureName];
   const device = await adapter.requestDevice({
-    requiredFeatures: features.filter((feature) => adapter.features.has(feature)),
+    requiredFeatures: ['subgroups' as GPUFeatureName, ...features].filter((feature) =>
+      adapter.features.has(feature),
+    ),
     requiredLimits: {
       maxBufferSize: limits.maxBufferSize,
       maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize,

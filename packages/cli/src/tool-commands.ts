@@ -1,12 +1,14 @@
 /**
- * The commands that look without measuring: estimate, inspect.
+ * Tools: bench, and the commands that look without measuring: estimate, inspect.
  */
 import { Option } from 'commander';
+import { addBenchCommand } from './bench/bench-options.js';
 import { memorySize } from './estimate/memory-size.js';
 import { count, listOfIntegers, numberOption, positiveInteger, SCHEME_HELP } from './options.js';
 import type { AddCommand } from './program.js';
 
 export function addToolCommands(addCommand: AddCommand): void {
+  addBenchCommand(addCommand);
   addCommand(
     'estimate',
     'Exact memory of each scheme for a model, and how many tokens and sequences fit.',

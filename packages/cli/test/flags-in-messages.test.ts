@@ -8,8 +8,11 @@ import { createProgram } from '../src/program.js';
 
 const packages = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Of npm and node, and the one that every command has. */
-const FOREIGN = new Set(['--ignore-scripts', '--input-type', '--eval', '--help']);
+/** Of npm, node, git and nvidia-smi, and the one that every command has. */
+const FOREIGN = new Set([
+  ...['--ignore-scripts', '--input-type', '--eval', '--help'],
+  ...['--always', '--dirty', '--abbrev', '--exclude', '--query-gpu', '--format'],
+]);
 
 function ownOptions(): Set<string> {
   const stream = { write: () => true };

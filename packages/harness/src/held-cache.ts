@@ -3,11 +3,12 @@
  */
 import { type Cache, type ExportedBlock, LowbitKvError, type Sequence } from '@lowbit-kv/core';
 import type { CaptureData } from './capture-data.js';
-import { addSums, type ErrorSum, errorSum, isWorse, meanOf, nmseOf } from './metrics.js';
+import { addSums, type ErrorSum, errorSum, meanOf, nmseOf } from './metrics.js';
 import { keysAt, type Stage } from './pre-rope.js';
 import { keyStage } from './replay.js';
 import { finiteOrNull, type TensorError } from './report.js';
 import { requireRotary, rotateKeys } from './rotary.js';
+import { headErrors, tensorError } from './tensor-error.js';
 
 export interface HeldLayer {
   /** Decoded, `[tokens, kvHeads, keyHeadDim]`, rotated to their positions. */
@@ -24,7 +25,8 @@ export interface HeldCache {
 }
 
 interface LayerErrors {
-  readonly all: ErrorSum;
+  /** By kv head. */
+  readonly heads: readonly ErrorSum[];
   readonly packed: ErrorSum | null;
 }
 
@@ -56,7 +58,7 @@ export async function readHeldCache(
           packed.push(errorSum(stored[tensor], exact, first, end));
       }
       errors[tensor].push({
-        all: errorSum(stored[tensor], exact),
+        heads: headErrors(stored[tensor], exact, kvHeads, dim),
         packed: packed.length === 0 ? null : addSums(packed),
       });
     }
@@ -64,8 +66,8 @@ export async function readHeldCache(
   const numbers = data.layers.map(({ index }) => index);
   return {
     layers,
-    key: tensorError(errors.key, numbers),
-    value: tensorError(errors.value, numbers),
+    key: withPacked(errors.key, numbers),
+    value: withPacked(errors.value, numbers),
     packedBytes,
   };
 }
@@ -93,15 +95,17 @@ function rangesOf(
   ).flat();
 }
 
-function tensorError(errors: readonly LayerErrors[], numbers: readonly number[]): TensorError {
-  const all = errors.map((layer) => nmseOf(layer.all));
+function withPacked(errors: readonly LayerErrors[], numbers: readonly number[]): TensorError {
   const packed = errors.flatMap((layer) => (layer.packed === null ? [] : [nmseOf(layer.packed)]));
-  let worst = 0;
-  for (const [i, nmse] of all.entries()) if (isWorse(nmse, all[worst] as number)) worst = i;
+  const { nmse, ...places } = tensorError(
+    errors.map(({ heads }) => heads),
+    numbers,
+  );
+  // Keys in the order of the report's schema.
   return {
-    nmse: finiteOrNull(meanOf(all)),
+    nmse,
     packedNmse: packed.length === 0 ? null : finiteOrNull(meanOf(packed)),
-    worstLayer: { layer: numbers[worst] as number, nmse: finiteOrNull(all[worst] as number) },
+    ...places,
   };
 }
 

@@ -1,4 +1,55 @@
 // Public entry of @lowbit-kv/harness.
+// Benchmarks.
+
+export { type BenchOptions, type BenchProgress, runBench } from './bench/bench.js';
+export type { CalibrationOf } from './bench/bench-plan.js';
+export {
+  type BreakEven,
+  breakEven,
+  type DecodeStep,
+  decodeSteps,
+  stepGroups,
+} from './bench/break-even.js';
+export {
+  type BenchCase,
+  type BenchQuestion,
+  benchCases,
+  caseText,
+  raggedLengths,
+} from './bench/cases.js';
+export {
+  type BenchDevice,
+  type BenchFacts,
+  type BenchMemory,
+  type RepeatOptions,
+  repeatsOf,
+} from './bench/device.js';
+export {
+  type FilledCache,
+  type FillOptions,
+  fillCache,
+  type RowSource,
+} from './bench/filled-cache.js';
+export { breakEvenText, formatBench, perToken, shapeText, timeText } from './bench/format.js';
+export { type HostDeviceOptions, hostDevice, repeatOnHost } from './bench/host-device.js';
+export { type BenchMachine, benchMachine, machineDifferences } from './bench/machine.js';
+export { pause } from './bench/pause.js';
+export {
+  type BenchChange,
+  type BenchComparison,
+  compareBench,
+} from './bench/regression.js';
+export {
+  BENCH_OPERATIONS,
+  type BenchBackend,
+  type BenchMeasuredRow,
+  type BenchOperation,
+  type BenchReport,
+  type BenchRow,
+  type BenchShape,
+  benchReportJsonSchema,
+  benchReportSchema,
+} from './bench/report.js';
 // File formats: safetensors and captures.
 
 // Comparing schemes on a capture.
@@ -20,7 +71,7 @@ export type { DataDifference, DataDifferences } from './diff/data.js';
 export { diffReports, type FigureDiff, type ReportDiff, type RowDiff } from './diff/diff.js';
 export { checkDiffGate } from './diff/diff-gate.js';
 export { differenceText, formatDiff } from './diff/format.js';
-export { parseReport, reportRefusal } from './diff/parse-report.js';
+export { parseBenchReport, parseReport, reportRefusal } from './diff/parse-report.js';
 export { nearest } from './edit-distance.js';
 // Evaluating a language model.
 export { evalShardSchemes, evaluateShard } from './eval/eval-shard.js';

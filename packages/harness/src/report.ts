@@ -116,30 +116,37 @@ const held = z.strictObject({
   tail: count,
 });
 
+const layerPlace = z.strictObject({ layer: count, nmse: figure });
+const headPlace = z.strictObject({ layer: count, head: count, nmse: figure });
+const layerErrors = z.array(z.strictObject({ layer: count, nmse: figure, heads: z.array(figure) }));
+
+/** Of keys or values as they are stored, all tokens after the last step. Heads are kv heads. */
 const tensorError = z.strictObject({
-  /** Mean over layers, all tokens after the last step. */
+  /** Mean over layers. */
   nmse: figure,
   /** Packed tokens only; null also when nothing is packed. */
   packedNmse: figure,
-  worstLayer: z.strictObject({ layer: count, nmse: figure }),
+  worstLayer: layerPlace,
+  worstHead: headPlace,
+  layers: layerErrors,
 });
 
 const simulatedError = tensorError.omit({ packedNmse: true });
 
-const headPlace = z.strictObject({ layer: count, head: count, nmse: figure });
 const rowPlace = z.strictObject({ layer: count, head: count, position: count, value: figure });
 
+/** Of attention outputs. Heads are query heads. */
 const outputError = z.strictObject({
   /** Mean over layers. */
   nmse: figure,
-  worstLayer: z.strictObject({ layer: count, nmse: figure }),
+  worstLayer: layerPlace,
   worstHead: headPlace,
   /** The query row with the largest NMSE of its own; informs only. */
   worstRow: rowPlace,
   maxAbsError: rowPlace,
   /** |log-sum-exp - exact| in nats: how far the keys alone move the attention weights. */
   logSumExp: z.strictObject({ mean: figure, max: figure }),
-  layers: z.array(z.strictObject({ layer: count, nmse: figure, heads: z.array(figure) })),
+  layers: layerErrors,
 });
 
 /** What the worst head's error comes from: attention in float64 with only one tensor as the cache holds it. */

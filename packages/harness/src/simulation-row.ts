@@ -11,11 +11,12 @@ import type { CaptureData, LayerTensors } from './capture-data.js';
 import type { CompareRun } from './compare-run.js';
 import { exactAttention } from './exact-attention.js';
 import { attendedKeys } from './held-cache.js';
-import { errorSum, isWorse, meanOf, nmseOf, outputError } from './metrics.js';
+import { outputError } from './metrics.js';
 import { keysAt } from './pre-rope.js';
 import { prefillTokens } from './replay.js';
-import { finiteOrNull, type SimulatedRow, type UnmeasuredRow } from './report.js';
+import type { SimulatedRow, UnmeasuredRow } from './report.js';
 import { type OnStep, refusedRow } from './scheme-row.js';
+import { headErrors, tensorError } from './tensor-error.js';
 import { simulationVerdict } from './verdict.js';
 
 export async function simulationRow(
@@ -43,6 +44,7 @@ async function simulate(
     createLayer(data, simulation, layer, calibrated?.[place]),
   );
   const outputs = await replaySimulation(run, simulation, states, onStep);
+  const { kvHeads, keyHeadDim, valueHeadDim } = data.sizes;
   const numbers = data.layers.map(({ index }) => index);
   const output = outputError(outputs, exact, numbers, data.sizes);
   const counts = (states[0] as LayerSimulation).counts();
@@ -55,13 +57,15 @@ async function simulate(
     references: [...references],
     held: (['key', 'value'] as const).map((tensor) => ({ tensor, ...counts[tensor] })),
     key: tensorError(
-      keys,
-      data.layers.map((layer) => keysAt(layer, stage).exact),
+      data.layers.map((layer, i) =>
+        headErrors(keys[i] as Float32Array, keysAt(layer, stage).exact, kvHeads, keyHeadDim),
+      ),
       numbers,
     ),
     value: tensorError(
-      values,
-      data.layers.map((layer) => layer.exact.value),
+      data.layers.map((layer, i) =>
+        headErrors(values[i] as Float32Array, layer.exact.value, kvHeads, valueHeadDim),
+      ),
       numbers,
     ),
     output,
@@ -169,18 +173,4 @@ function notFinite(
     const share = `${lost.size} of ${tokens} tokens`;
     return lost.size === 0 ? [] : [`${name} of layer ${numbers[place]} in ${share}`];
   });
-}
-
-function tensorError(
-  given: readonly Float32Array[],
-  exact: readonly Float32Array[],
-  numbers: readonly number[],
-): SimulatedRow['key'] {
-  const errors = given.map((values, i) => nmseOf(errorSum(values, exact[i] as Float32Array)));
-  let worst = 0;
-  for (const [i, nmse] of errors.entries()) if (isWorse(nmse, errors[worst] as number)) worst = i;
-  return {
-    nmse: finiteOrNull(meanOf(errors)),
-    worstLayer: { layer: numbers[worst] as number, nmse: finiteOrNull(errors[worst] as number) },
-  };
 }

@@ -5,9 +5,10 @@
 import { writeFileSync } from 'node:fs';
 import { type WebGpuBackend, webgpuBackend } from '@lowbit-kv/backend-webgpu';
 import { LowbitKvError, type Plan, planBytes } from '@lowbit-kv/core';
+import { type FilledCache, fillCache, raggedLengths } from '@lowbit-kv/harness';
 import { Burner } from '../../../packages/backend-webgpu/bench/burner.js';
 import { openDevice } from '../../../packages/backend-webgpu/bench/device.js';
-import { DataSource, fillCache, raggedLengths } from './filled-cache.js';
+import { DataSource } from './data-source.js';
 import { type Flags, type Precision, readFlags, type Shape } from './flags.js';
 import { createErrorCase, DATA_KINDS, measureErrors } from './measure-errors.js';
 import { KV_HEADS, PLANS, type PlanEntry, planOf } from './plans.js';
@@ -92,9 +93,10 @@ async function speedOf(
   const plan = await planOf(entry, layers, queryHeads);
   const row = { plan: entry.name, precision, ...shape };
   const began = performance.now();
-  let filled: Awaited<ReturnType<typeof fillCache>>;
+  let filled: FilledCache;
   try {
-    filled = await fillCache(plan, backend, source, lengths);
+    filled = await fillCache(plan, backend, source, lengths, { more: 1 });
+    await device.queue.onSubmittedWorkDone();
   } catch (error) {
     if (!LowbitKvError.is(error, 'BACKEND_FAILED')) throw error;
     return { ...row, refused: error.message };

@@ -11,8 +11,8 @@ import {
   type Plan,
 } from '@lowbit-kv/core';
 import { referenceAttention } from '@lowbit-kv/core/testing';
+import { raggedLengths } from '@lowbit-kv/harness';
 import { drawnKeys, drawnQueries, drawnValues } from './drawn-data.js';
-import { raggedLengths } from './filled-cache.js';
 import { HEAD_DIM, KV_HEADS } from './plans.js';
 import { dominateBySinks } from './sink-data.js';
 

@@ -2,13 +2,13 @@
  * Times one decode step over a filled cache, recorded into an encoder of its own. Work that brings the clocks up, and warm
  * passes, come before it in the same submission.
  */
-import { gpuTensor, type WebGpuBackend } from '@lowbit-kv/backend-webgpu';
+import { gpuTensor, Stopwatch, timed, type WebGpuBackend } from '@lowbit-kv/backend-webgpu';
+import { createRandom, spreadOf } from '@lowbit-kv/core/testing';
+import type { FilledCache } from '@lowbit-kv/harness';
 import type { Burner } from '../../../packages/backend-webgpu/bench/burner.js';
-import { median, Stopwatch, timed } from '../../../packages/backend-webgpu/bench/stopwatch.js';
+import type { DataSource } from './data-source.js';
 import { drawnQueries } from './drawn-data.js';
-import type { DataSource, FilledCache } from './filled-cache.js';
 import { HEAD_DIM } from './plans.js';
-import { createRandom } from './random.js';
 
 export interface StepTimes {
   /** Kernel time of attention over one layer, median of the samples, microseconds. */
@@ -95,7 +95,7 @@ export async function timeStep(
     });
     await step.commit();
     return {
-      attend: median(attends) / each,
+      attend: spreadOf(attends).median / each,
       append: (append as number) / layers,
       record: (recording * 1000) / attended,
     };

@@ -1,11 +1,12 @@
 // The parts of the benchmarks that need no GPU, and one tiny run on SwiftShader.
 import { webgpuBackend } from '@lowbit-kv/backend-webgpu';
 import { type Plan, referenceBackend } from '@lowbit-kv/core';
+import { fillCache, raggedLengths } from '@lowbit-kv/harness';
 import * as runtime from 'onnxruntime-node';
 import { expect, it } from 'vitest';
 import { swiftShaderDevice } from '../../../packages/backend-webgpu/test/support/swiftshader.js';
 import { attentionModel } from '../src/attention-model.js';
-import { DataSource, fillCache, raggedLengths } from '../src/filled-cache.js';
+import { DataSource } from '../src/data-source.js';
 import { readFlags } from '../src/flags.js';
 import { createErrorCase, measureErrors } from '../src/measure-errors.js';
 import { PLANS, type PlanEntry, planOf } from '../src/plans.js';
@@ -73,7 +74,9 @@ it('fills a cache and times a step', { timeout: 120_000 }, async () => {
   const device = await swiftShaderDevice({ requiredFeatures: ['timestamp-query'] });
   const backend = webgpuBackend({ device });
   const source = new DataSource(device);
-  const filled = await fillCache(await planNamed('f16'), backend, source, [70, 45]);
+  const filled = await fillCache(await planNamed('f16'), backend, source, [70, 45], {
+    more: 1,
+  });
   expect(filled.sequences.map(({ length }) => length)).toEqual([70, 45]);
   const times = await timeStep(backend, source, filled, {
     queryHeads: 8,

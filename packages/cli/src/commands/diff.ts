@@ -1,5 +1,4 @@
 /** `lowbit-kv diff`: what changed between two reports of `compare --json`, or of `eval --json`. */
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
 import {
@@ -11,9 +10,9 @@ import {
   parseChangeCondition,
   parseReport,
   type ReportDiff,
-  reportRefusal,
 } from '@lowbit-kv/harness';
 import { GATE_FAILED, reportGate } from '../gate-option.js';
+import { readReport } from '../read-report.js';
 import { reportError } from '../report-error.js';
 import type { Terminal } from '../terminal.js';
 
@@ -33,7 +32,7 @@ export async function diff(
   after: string,
 ): Promise<number> {
   const files = [before, after].map((file) => resolve(terminal.directory, file));
-  const [first, second] = await Promise.all(files.map(readReport));
+  const [first, second] = await Promise.all(files.map((file) => readReport(file, parseReport)));
   const difference = diffReports(first as JudgedReport, second as JudgedReport);
   const conditions = (options.failIf ?? []).map((text) =>
     parseChangeCondition(text, difference.kind),
@@ -46,18 +45,6 @@ export async function diff(
   else terminal.print(formatDiff(difference));
   if (conditions.length === 0) return 0;
   return reportGate(terminal, checkDiffGate(difference, conditions)) ? 0 : GATE_FAILED;
-}
-
-async function readReport(file: string): Promise<JudgedReport> {
-  let content: unknown;
-  try {
-    content = JSON.parse(await readFile(file, 'utf8'));
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    const next = 'Check the path and the content.';
-    throw reportRefusal(file, `the report cannot be read: ${reason}`, next, cause);
-  }
-  return parseReport(content, file);
 }
 
 function differentData({ differences }: ReportDiff): LowbitKvError {

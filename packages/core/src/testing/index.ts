@@ -47,10 +47,12 @@ export {
   pointingQuery,
   tokenIdRange,
 } from './pointer.js';
+export { createRandom, type Random, shuffled } from './random.js';
 export {
   type ReferenceAttentionInput,
   type ReferenceAttentionResult,
   referenceAttention,
 } from './reference-attention.js';
 export { type KeyShape, rotateKeys } from './rotary.js';
+export { type Spread, spreadOf } from './spread.js';
 export * from './tolerances.js';

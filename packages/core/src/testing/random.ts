@@ -1,7 +1,7 @@
 /**
  * Random numbers that are the same in every run.
  */
-import { createDraws } from '@lowbit-kv/core/testing';
+import { createDraws } from './draws.js';
 
 /** Gives whole numbers from 0 to `below - 1`; at most 2^24. */
 export type Random = (below: number) => number;
