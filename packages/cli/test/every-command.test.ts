@@ -19,6 +19,10 @@ const MODEL = ['--model', 'model', '--threads', '1'];
 const TEXT = ['--text', 'text.txt'];
 const KIVI = ['--scheme', 'kivi-4bit-g32'];
 const WINDOW = ['--windows', '1', '--window', '64'];
+const SMALL_BENCH = [
+  ...[...KIVI, '--tokens', '96', '--heads', '2/1', '--head-dim', '32'],
+  ...['--samples', '2', '--warm-up', '0'],
+];
 /** A file where a folder would have to be. */
 const NOWHERE = 'occupied/below';
 
@@ -38,6 +42,12 @@ const ROWS: Readonly<Record<string, Row>> = {
     wrong: [['--positions', '0'], /positive integer/],
     missing: ['--capture', 'gone.safetensors'],
     unwritable: [...CAPTURE, ...KIVI, '--out', NOWHERE],
+  },
+  bench: {
+    works: [[...SMALL_BENCH, '--json'], /^\{[\s\S]*"kivi-4bit-g32"/],
+    wrong: [['--heads', '3/2'], /query heads and kv heads, a multiple/],
+    missing: [...SMALL_BENCH, '--compare', 'gone.json'],
+    unwritable: [...SMALL_BENCH, '--out', `${NOWHERE}.json`],
   },
   tune: {
     works: [

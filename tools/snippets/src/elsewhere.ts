@@ -37,6 +37,10 @@ export const SAME_CALLS: Readonly<Record<string, readonly [reason: string, test:
     'packages/model-onnx/test-model/generate.test.ts',
   ],
   'packages/harness/docs/sharding.md#2': ['a model', 'packages/harness/test/eval-shards.test.ts'],
+  'packages/harness/docs/benchmarks.md#1': [
+    'seconds of timing',
+    'packages/harness/test/bench.test.ts',
+  ],
   'packages/harness/docs/evaluation.md#1': [
     'a model',
     'packages/model-onnx/test/inject-evaluate.test.ts',

@@ -5,8 +5,8 @@ import type { GateBlock, Settings } from './settings.js';
 
 type CommandName =
   | 'backends'
+  | 'bench'
   | 'calibrate'
-  | 'compare'
   | 'diff'
   | 'doctor'
   | 'estimate'
@@ -22,12 +22,13 @@ type CommandName =
  * A configuration: settings for every command that has the option, and blocks for one command, which win over them. Paths are
  * relative to the file.
  */
-export type Config = Omit<Settings, 'gate' | 'capture'> & {
+export type Config = Omit<Settings, 'gate' | 'capture' | 'compare'> & {
   readonly [Command in CommandName]?: Settings;
 } & {
   readonly gate?: boolean | GateBlock;
   /** The option, or the block of the command of the same name. */
   readonly capture?: string | Settings;
+  readonly compare?: string | Settings;
 };
 
 /** Returns its argument: editors then know the settings. */
