@@ -6,6 +6,7 @@ import { failIfOption, gateOption } from './gate-option.js';
 import { readOwnManifest } from './manifest.js';
 import { addModelCommands } from './model-commands.js';
 import {
+  BENCH_HELP,
   backendOption,
   count,
   numberOption,
@@ -110,6 +111,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .addOption(gateOption())
     .addOption(failIfOption())
     .option('--out <folder>', OUT_FOLDER_HELP)
+    .option('--bench <file...>', BENCH_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

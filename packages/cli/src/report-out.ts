@@ -2,7 +2,7 @@
  * `--out` of commands that measure: the report as files, beside what they print.
  */
 import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import {
   type Calibration,
   createPlan,
@@ -10,13 +10,28 @@ import {
   LowbitKvError,
   schemeDataOf,
 } from '@lowbit-kv/core';
-import { type MemoryFigure, memoryFigures } from '@lowbit-kv/harness';
-import { type AnyReport, checkReportFolder, writeReportFiles } from '@lowbit-kv/report';
+import { type MemoryFigure, memoryFigures, parseBenchReport } from '@lowbit-kv/harness';
+import {
+  type AnyReport,
+  checkReportFolder,
+  type NamedBench,
+  writeReportFiles,
+} from '@lowbit-kv/report';
 import { readOwnManifest } from './manifest.js';
+import { readReport } from './read-report.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from './schemes/builtin-schemes.js';
+import { sourceCommit } from './source-commit.js';
 import type { Terminal } from './terminal.js';
 
+export interface ReportOutOptions {
+  /** Folder for the files. */
+  readonly out?: string;
+  /** Files of `lowbit-kv bench`, for what the page says of speed. */
+  readonly bench?: readonly string[];
+}
+
 interface Measured {
+  readonly benches: readonly NamedBench[];
   readonly named: readonly NamedScheme[];
   /** The model, where a report has no memory figures of its own. */
   readonly planned?: {
@@ -25,12 +40,27 @@ interface Measured {
   };
 }
 
-/** Before anything is measured: that takes minutes. Throws OPTION_INVALID. */
+/** Reads the benchmarks. Before anything is measured: that takes minutes. Throws OPTION_INVALID. */
 export async function checkReportOut(
   { directory }: Terminal,
-  out: string | undefined,
-): Promise<void> {
+  { out, bench = [] }: ReportOutOptions,
+): Promise<NamedBench[]> {
+  if (out === undefined && bench.length > 0) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: '--bench is for the files of --out',
+      value: bench,
+      valid: '--out with it',
+      next: 'Add --out FOLDER, or leave --bench out.',
+      where: { field: 'bench' },
+    });
+  }
   if (out !== undefined) await checkReportFolder(resolve(directory, out));
+  return Promise.all(
+    bench.map(async (file) => ({
+      name: basename(file),
+      report: await readReport(resolve(directory, file), parseBenchReport),
+    })),
+  );
 }
 
 /** Says on stderr what it wrote. Throws OPTION_INVALID. */
@@ -38,12 +68,15 @@ export async function writeReportOut(
   terminal: Terminal,
   out: string | undefined,
   report: AnyReport,
-  { named, planned }: Measured,
+  { named, planned, benches }: Measured,
 ): Promise<void> {
   if (out === undefined) return;
   const memory = planned === undefined ? {} : memoryOf(named, planned);
+  const commit = await sourceCommit();
   const paths = await writeReportFiles(resolve(terminal.directory, out), report, {
     version: `lowbit-kv ${readOwnManifest().version}`,
+    ...(commit !== null && { commit }),
+    ...(benches.length > 0 && { benches }),
     machine: `${process.platform} ${process.arch}, ${availableParallelism()} cores, node ${process.version}`,
     ...(terminal.commandLine !== undefined && { command: terminal.commandLine }),
     configs: Object.fromEntries(

@@ -3,5 +3,5 @@ export { renderCsv } from './csv.js';
 export { withoutHome } from './home-paths.js';
 export { renderMarkdown } from './markdown.js';
 export { renderPage } from './page/page.js';
-export type { AnyReport, ReportContext } from './report-kind.js';
+export type { AnyReport, NamedBench, ReportContext } from './report-kind.js';
 export { checkReportFolder, REPORT_FILES, writeReportFiles } from './write-files.js';

@@ -18,13 +18,13 @@ import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { colorVerdicts } from '../color-verdicts.js';
 import { GATE_FAILED, type GateCommandOptions, openGate, reportGate } from '../gate-option.js';
-import { checkReportOut, writeReportOut } from '../report-out.js';
+import { checkReportOut, type ReportOutOptions, writeReportOut } from '../report-out.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
 import type { Terminal } from '../terminal.js';
 import { compareElsewhere } from './compare-elsewhere.js';
 
-export interface CompareCommandOptions extends GateCommandOptions {
+export interface CompareCommandOptions extends GateCommandOptions, ReportOutOptions {
   readonly capture?: string;
   readonly scheme?: readonly string[];
   readonly all?: boolean;
@@ -33,8 +33,6 @@ export interface CompareCommandOptions extends GateCommandOptions {
   readonly calibration?: string;
   readonly positions?: number;
   readonly modelLayers?: number;
-  /** Folder for the files of the report. */
-  readonly out?: string;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
@@ -45,7 +43,7 @@ export interface CompareCommandOptions extends GateCommandOptions {
  */
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
   const gate = await openGate(options, 'compare');
-  await checkReportOut(terminal, options.out);
+  const benches = await checkReportOut(terminal, options);
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -86,7 +84,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     if (options.json === true) terminal.print(JSON.stringify(report, null, 2));
     else if (options.markdown === true) terminal.print(formatReport(report, 'markdown'));
     else terminal.print(colorVerdicts(formatReport(report), terminal.outColors));
-    await writeReportOut(terminal, options.out, report, { named });
+    await writeReportOut(terminal, options.out, report, { named, benches });
     if (!report.valid) terminal.note('A self-check failed: see the verdicts.');
     const measured = report.schemes.some(
       ({ id, status }) => id !== 'f16' && (status === 'measured' || status === 'simulated'),

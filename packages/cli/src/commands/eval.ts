@@ -23,12 +23,16 @@ import { findModel, type ModelOptions } from '../model/open-model.js';
 import { withPromptStatistics } from '../model/prompt-statistics.js';
 import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
-import { checkReportOut, writeReportOut } from '../report-out.js';
+import { checkReportOut, type ReportOutOptions, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
 import { Interrupted, type Terminal } from '../terminal.js';
 
-export interface EvalCommandOptions extends ModelOptions, EvalModelOptions, GateCommandOptions {
+export interface EvalCommandOptions
+  extends ModelOptions,
+    EvalModelOptions,
+    GateCommandOptions,
+    ReportOutOptions {
   readonly text: string;
   readonly scheme?: readonly string[];
   readonly all?: boolean;
@@ -42,8 +46,6 @@ export interface EvalCommandOptions extends ModelOptions, EvalModelOptions, Gate
   /** Lengths of contexts. */
   readonly retrieval?: readonly number[];
   readonly fresh?: boolean;
-  /** Folder for the files of the report. */
-  readonly out?: string;
   readonly json?: boolean;
   readonly markdown?: boolean;
 }
@@ -57,7 +59,7 @@ export async function evaluateModel(
   options: EvalCommandOptions,
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
-  await checkReportOut(terminal, options.out);
+  const benches = await checkReportOut(terminal, options);
   const gate = await openGate(options, 'eval');
   // f16 is a row of every evaluation.
   const names = options.scheme?.filter((name) => name !== F16.id);
@@ -115,6 +117,7 @@ export async function evaluateModel(
     print(terminal, report, options);
     await writeReportOut(terminal, options.out, report, {
       named,
+      benches,
       planned: { geometry: opened.model.geometry, calibrations },
     });
     await folder.finish();
