@@ -6,6 +6,7 @@ import { failIfOption, gateOption } from './gate-option.js';
 import {
   addModelOptions,
   attentionOption,
+  BENCH_HELP,
   backendOption,
   count,
   decimal,
@@ -72,6 +73,7 @@ export function addModelCommands(addCommand: AddCommand): void {
     .addOption(gateOption())
     .addOption(failIfOption())
     .option('--out <folder>', OUT_FOLDER_HELP)
+    .option('--bench <file...>', BENCH_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

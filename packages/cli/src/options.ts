@@ -9,6 +9,8 @@ export const SCHEME_HELP = 'preset id, package or file; may be repeated';
 
 export const OUT_FOLDER_HELP = 'folder to write report.html, .md, .csv and .json to as well';
 
+export const BENCH_HELP = 'JSON of lowbit-kv bench, for the speed that the page of --out shows';
+
 /** Which model, and with how many threads. */
 export function addModelOptions(command: Command): Command {
   return command

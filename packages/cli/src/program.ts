@@ -8,6 +8,7 @@ import { failIfOption, gateOption } from './gate-option.js';
 import { readOwnManifest } from './manifest.js';
 import { addModelCommands } from './model-commands.js';
 import {
+  BENCH_HELP,
   backendOption,
   count,
   numberOption,
@@ -141,6 +142,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .addOption(gateOption())
     .addOption(failIfOption())
     .option('--out <folder>', OUT_FOLDER_HELP)
+    .option('--bench <file...>', BENCH_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 
@@ -159,6 +161,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     .addOption(gateOption())
     .addOption(failIfOption())
     .option('--out <folder>', OUT_FOLDER_HELP)
+    .option('--bench <file...>', BENCH_HELP)
     .addOption(new Option('--json', 'print the report as JSON').conflicts('markdown'))
     .option('--markdown', 'print the tables as Markdown');
 

@@ -1,7 +1,7 @@
 /**
  * `--out` of commands that measure: the report as files, beside what they print.
  */
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import {
   type Calibration,
   createPlan,
@@ -9,16 +9,31 @@ import {
   LowbitKvError,
   schemeDataOf,
 } from '@lowbit-kv/core';
-import { type MemoryFigure, memoryFigures, type ShardContext } from '@lowbit-kv/harness';
+import {
+  type MemoryFigure,
+  memoryFigures,
+  parseBenchReport,
+  type ShardContext,
+} from '@lowbit-kv/harness';
 import {
   type AnyReport,
   checkReportFolder,
+  type NamedBench,
   type ReportContext,
   writeReportFiles,
 } from '@lowbit-kv/report';
 import { provenanceOf } from './provenance.js';
+import { readReport } from './read-report.js';
 import { BUILTIN_PACKAGES, type NamedScheme } from './schemes/builtin-schemes.js';
+import { sourceCommit } from './source-commit.js';
 import type { Terminal } from './terminal.js';
+
+export interface ReportOutOptions {
+  /** Folder for the files. */
+  readonly out?: string;
+  /** Files of `lowbit-kv bench`, for what the page says of speed. */
+  readonly bench?: readonly string[];
+}
 
 export interface Measured {
   readonly named: readonly NamedScheme[];
@@ -32,12 +47,27 @@ export interface Measured {
 /** By scheme id: what pages and files show of a scheme beside its row. */
 export type Shown = NonNullable<ShardContext['shown']>;
 
-/** Before anything is measured: that takes minutes. Throws OPTION_INVALID. */
+/** Reads the benchmarks. Before anything is measured: that takes minutes. Throws OPTION_INVALID. */
 export async function checkReportOut(
   { directory }: Terminal,
-  out: string | undefined,
-): Promise<void> {
+  { out, bench = [] }: ReportOutOptions,
+): Promise<NamedBench[]> {
+  if (out === undefined && bench.length > 0) {
+    throw new LowbitKvError('OPTION_INVALID', {
+      message: '--bench is for the files of --out',
+      value: bench,
+      valid: '--out with it',
+      next: 'Add --out FOLDER, or leave --bench out.',
+      where: { field: 'bench' },
+    });
+  }
   if (out !== undefined) await checkReportFolder(resolve(directory, out));
+  return Promise.all(
+    bench.map(async (file) => ({
+      name: basename(file),
+      report: await readReport(resolve(directory, file), parseBenchReport),
+    })),
+  );
 }
 
 /** Says on stderr what it wrote. Throws OPTION_INVALID. */
@@ -46,14 +76,18 @@ export async function writeReportOut(
   out: string | undefined,
   report: AnyReport,
   shown: Shown,
-  more: Pick<ReportContext, 'machine' | 'shards'> = {},
+  { benches = [], ...more }: Pick<ReportContext, 'machine' | 'shards' | 'benches'> = {},
 ): Promise<void> {
   if (out === undefined) return;
   const configs = mapDefined(shown, ({ config }) => config);
   const memory = mapDefined(shown, (one) => one.memory);
-  const context = { ...provenanceOf(terminal), ...more, configs };
+  const commit = await sourceCommit();
   const paths = await writeReportFiles(resolve(terminal.directory, out), report, {
-    ...context,
+    ...provenanceOf(terminal),
+    ...more,
+    ...(commit !== null && { commit }),
+    ...(benches.length > 0 && { benches }),
+    configs,
     ...(Object.keys(memory).length > 0 && { memory }),
   });
   terminal.note(`Written: ${paths.join(', ')}`);

@@ -1,5 +1,5 @@
 // `--out` of compare: the files of a report, and folders that are refused before anything is measured.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compareReportSchema } from '@lowbit-kv/harness';
 import { REPORT_FILES } from '@lowbit-kv/report';
@@ -70,4 +70,38 @@ test('a reader that leaves early ends the command quietly', async () => {
   });
   expect(code).toBe(0);
   expect(stderr).not.toContain('EPIPE');
+});
+
+test('--bench adds what a benchmark measured, and the page says from where', async () => {
+  const args = ['--scheme', 'kivi-2bit-g32', '--tokens', '96', '192', '--heads', '2/1'];
+  const bench = [...args, '--head-dim', '32', '--samples', '1', '--warm-up', '0'];
+  const measured = await runHere(['bench', ...bench, '--out', 'speed.json'], { directory });
+  expect(measured.code, measured.stderr).toBe(0);
+  const { code, stderr } = await compare('--out', 'with-speed', '--bench', 'speed.json');
+  expect(code, stderr).toBe(0);
+  const page = readFileSync(join(directory, 'with-speed', 'report.html'), 'utf8');
+  const section = page.slice(page.indexOf('<h2 id="speed">'), page.indexOf('<h2 id="schemes">'));
+  expect(section).toMatch(
+    /<h3>reference: 1 sequence of 1 new token, 2 query heads on 1 kv heads of 32/,
+  );
+  expect(section).toMatch(
+    /<th scope="row">kivi-2bit-g32<\/th>.*(from about|at 96 tokens already|not up to 192)/,
+  );
+  expect(page).toMatch(/<dt>benchmark<\/dt><dd>speed\.json; \d{4}-/);
+  const text = readFileSync(join(directory, 'with-speed', 'report.md'), 'utf8');
+  expect(text).toContain('## Speed');
+});
+
+test('--bench without --out, a file that is missing and one of another kind are refused before anything runs', async () => {
+  writeFileSync(join(directory, 'other.json'), '{"reportVersion":1}');
+  for (const [args, message] of [
+    [['--bench', 'speed.json'], /--bench is for the files of --out/],
+    [['--out', 'none', '--bench', 'missing.json'], /report cannot be read: ENOENT/],
+    [['--out', 'none', '--bench', 'other.json'], /report of another command/],
+  ] as const) {
+    const { code, stdout, stderr } = await compare(...args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(message);
+  }
+  expect(existsSync(join(directory, 'none', 'report.html'))).toBe(false);
 });

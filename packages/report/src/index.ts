@@ -3,5 +3,10 @@ export { renderCsv } from './csv.js';
 export { withoutHome } from './home-paths.js';
 export { renderMarkdown } from './markdown.js';
 export { renderPage } from './page/page.js';
-export { type AnyReport, isComparison, type ReportContext } from './report-kind.js';
+export {
+  type AnyReport,
+  isComparison,
+  type NamedBench,
+  type ReportContext,
+} from './report-kind.js';
 export { checkReportFolder, REPORT_FILES, writeReportFiles } from './write-files.js';

@@ -1,5 +1,6 @@
 /** The reports that become files, and how they are told apart. */
 import type {
+  BenchReport,
   CompareReport,
   EvalReport,
   MemoryFigure,
@@ -24,10 +25,17 @@ export const LEVEL_WORDS: Readonly<Record<VerdictLevel, string>> = {
   invalid: 'INVALID',
 };
 
+export interface NamedBench {
+  readonly name: string;
+  readonly report: BenchReport;
+}
+
 /** What a report does not say itself. Everything is optional: what is not given is left out. */
 export interface ReportContext {
   /** Such as `lowbit-kv 0.1.0`. */
   readonly version?: string;
+  /** Commit of its sources. */
+  readonly commit?: string;
   /** The command that measured. */
   readonly command?: string;
   /** Where it ran: platform, processor, runtime. */
@@ -38,4 +46,6 @@ export interface ReportContext {
   readonly configs?: Readonly<Record<string, string>>;
   /** By scheme id: bytes of one sequence of the whole model, for an evaluation, whose report has none. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigure[]>>;
+  /** Benchmarks, for the speed of the schemes, with the names of their files. */
+  readonly benches?: readonly NamedBench[];
 }

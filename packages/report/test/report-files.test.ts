@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compareReportSchema, evalReportSchema } from '@lowbit-kv/harness';
+import { parseHTML } from 'linkedom';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
   REPORT_FILES,
@@ -11,7 +12,15 @@ import {
   withoutHome,
   writeReportFiles,
 } from '../src/index.js';
-import { compareReport, evalReport, HOSTILE, hostileReport } from './support/reports.js';
+import {
+  BENCH,
+  compareReport,
+  evalReport,
+  HOSTILE,
+  hostileBench,
+  hostileEvaluation,
+  hostileReport,
+} from './support/reports.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-report-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -87,12 +96,37 @@ describe('files', () => {
   });
 });
 
-it('texts of others are never markup', async () => {
-  const out = join(folder, 'hostile');
-  await writeReportFiles(out, hostileReport(), { configs: { [HOSTILE]: HOSTILE } });
+it.each([
+  ['comparison', hostileReport()],
+  ['evaluation', hostileEvaluation()],
+])('texts of others are never markup in the page of a hostile %s', async (name, report) => {
+  const out = join(folder, `hostile ${name}`);
+  await writeReportFiles(out, report, {
+    configs: { [HOSTILE]: HOSTILE },
+    benches: [hostileBench()],
+    ...{ version: HOSTILE, commit: HOSTILE, command: HOSTILE, machine: HOSTILE },
+  });
   const page = readFileSync(join(out, 'report.html'), 'utf8');
   expect(page).not.toContain('<img');
+  expect(page.match(/<\/script>/g)).toHaveLength(1);
   expect(page).not.toMatch(/\son\w+=["']/);
   expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;');
   expect(page).not.toContain('\u202e');
+  const { document } = parseHTML(page);
+  // What the text asks for is not there, wherever it stands.
+  expect(document.querySelectorAll('img, iframe, [onerror]')).toHaveLength(0);
+  expect(document.querySelectorAll('script')).toHaveLength(1);
+});
+
+it('the source commit, the version and each benchmark are in the provenance', async () => {
+  const out = join(folder, 'provenance');
+  const context = { version: 'lowbit-kv 1.2.3', commit: 'c0ffee', benches: [BENCH] };
+  await writeReportFiles(out, compareReport, context);
+  const page = readFileSync(join(out, 'report.html'), 'utf8');
+  expect(page).toContain('<dt>version</dt><dd>lowbit-kv 1.2.3</dd>');
+  expect(page).toContain('<dt>source commit</dt><dd>c0ffee</dd>');
+  expect(page).toMatch(
+    /<dt>benchmark<\/dt><dd>card\.json; 2026-12-01T.*; lowbit-kv 0\.1\.0; .*a card/,
+  );
+  expect(renderMarkdown(compareReport, context)).toContain('- source commit: `c0ffee`');
 });

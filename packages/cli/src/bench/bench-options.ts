@@ -20,6 +20,7 @@ export function addBenchCommand(addCommand: AddCommand): void {
       'lowbit-kv bench --backend cuda --batch 1 8 --tokens 8192 131072 --out benchmarks/results',
       'lowbit-kv bench --backend cuda --heads 32/8 32/32 --query-tokens 1 8 --markdown',
       'lowbit-kv bench --backend webgpu --compare base.json --threshold 5',
+      'lowbit-kv compare --scheme kivi-4bit-g32 --out report --bench bench.json',
     ],
     async () => (await import('../commands/bench.js')).bench,
   )

@@ -19,7 +19,7 @@ import { type GateCommandOptions, openGate } from '../gate-option.js';
 import { type KeptParts, openKeptParts } from '../kept-parts.js';
 import { ownVersion } from '../provenance.js';
 import { endWithReport, type PrintOptions } from '../report-end.js';
-import { checkReportOut, shownOf, writeReportOut } from '../report-out.js';
+import { checkReportOut, type ReportOutOptions, shownOf, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveNames } from '../schemes/resolve-schemes.js';
 import {
@@ -34,6 +34,7 @@ import { compareInTwo } from './compare-elsewhere.js';
 export interface CompareCommandOptions
   extends GateCommandOptions,
     PrintOptions,
+    ReportOutOptions,
     ShardCommandOptions {
   readonly capture?: string;
   readonly scheme?: readonly string[];
@@ -52,7 +53,7 @@ export interface CompareCommandOptions
 export async function compare(terminal: Terminal, options: CompareCommandOptions): Promise<number> {
   const gate = await openGate(options, 'compare');
   const shardOut = await openShardOut(terminal, options);
-  if (shardOut === undefined) await checkReportOut(terminal, options.out);
+  const benches = shardOut === undefined ? await checkReportOut(terminal, options) : [];
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
   const kv = createLowbitKv({
     schemes: named.map(({ scheme }) => scheme),
@@ -109,7 +110,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
         : compareSchemes(compared),
     );
     return await endWithReport(terminal, report, options, gate, async () => {
-      await writeReportOut(terminal, options.out, report, shownOf({ named }));
+      await writeReportOut(terminal, options.out, report, shownOf({ named }), { benches });
       await end();
     });
   } finally {

@@ -24,7 +24,7 @@ import { withPromptStatistics } from '../model/prompt-statistics.js';
 import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
 import { endWithReport, type PrintOptions } from '../report-end.js';
-import { checkReportOut, shownOf, writeReportOut } from '../report-out.js';
+import { checkReportOut, type ReportOutOptions, shownOf, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
 import {
@@ -40,6 +40,7 @@ export interface EvalCommandOptions
     EvalModelOptions,
     GateCommandOptions,
     PrintOptions,
+    ReportOutOptions,
     ShardCommandOptions {
   readonly text: string;
   readonly scheme?: readonly string[];
@@ -65,7 +66,7 @@ export async function evaluateModel(
 ): Promise<number> {
   const { windows, window, promptTokens } = options;
   const shardOut = await openShardOut(terminal, options);
-  if (shardOut === undefined) await checkReportOut(terminal, options.out);
+  const benches = shardOut === undefined ? await checkReportOut(terminal, options) : [];
   const gate = await openGate(options, 'eval');
   // f16 is a row of every evaluation.
   const names = options.scheme?.filter((name) => name !== F16.id);
@@ -137,7 +138,7 @@ export async function evaluateModel(
     }
     const report = await parts.during(() => evaluate(evaluated));
     return await endWithReport(terminal, report, options, gate, async () => {
-      await writeReportOut(terminal, options.out, report, shownOf(shown));
+      await writeReportOut(terminal, options.out, report, shownOf(shown), { benches });
       await parts.finish();
     });
   } finally {

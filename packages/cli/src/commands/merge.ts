@@ -15,13 +15,10 @@ import {
 import { withoutHome } from '@lowbit-kv/report';
 import { type GateCommandOptions, openGate } from '../gate-option.js';
 import { endWithReport, type PrintOptions } from '../report-end.js';
-import { checkReportOut, writeReportOut } from '../report-out.js';
+import { checkReportOut, type ReportOutOptions, writeReportOut } from '../report-out.js';
 import type { Terminal } from '../terminal.js';
 
-export interface MergeCommandOptions extends GateCommandOptions, PrintOptions {
-  /** Folder for the files of the report. */
-  readonly out?: string;
-}
+export interface MergeCommandOptions extends GateCommandOptions, PrintOptions, ReportOutOptions {}
 
 /** Who measured which units, beside the files of the report. */
 export const SHARDS_FILE = 'shards.json';
@@ -32,7 +29,7 @@ export async function merge(
   options: MergeCommandOptions,
   ...paths: string[]
 ): Promise<number> {
-  await checkReportOut(terminal, options.out);
+  const benches = await checkReportOut(terminal, options);
   const files = await readShards(paths.map((path) => resolve(terminal.directory, path)));
   const { commandLine } = terminal;
   const { report, sources, shown } = mergeShards(
@@ -50,6 +47,7 @@ export async function merge(
     await writeReportOut(terminal, options.out, report, shown, {
       ...(machines.size > 0 && { machine: [...machines].join('; ') }),
       shards: sources,
+      benches,
     });
   });
 }

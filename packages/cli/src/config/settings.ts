@@ -22,6 +22,7 @@ export const settings = z.strictObject({
   attention: text.optional(),
   backend: texts.optional(),
   batch: numbers.optional(),
+  bench: texts.optional(),
   block: number.optional(),
   blockTokens: number.optional(),
   budgetBits: number.optional(),

@@ -2,14 +2,16 @@
 import { html, type Markup } from '../markup.js';
 import { LEVEL_WORDS } from '../report-kind.js';
 import { cell, short } from '../view/figures.js';
+import { worstCells } from '../view/heat-map.js';
 import type { HeatMapView, ReportView, SchemeView, TableView } from '../view/view.js';
-import { curveChart, heatMapChart } from './charts.js';
+import { curveChart } from './curve-chart.js';
 import { heatSteps } from './heat-colors.js';
+import { heatMapChart } from './heat-map-chart.js';
 import { figure, table } from './parts.js';
 
 /** Larger heat maps have a table of their worst cells only. */
 const TABLE_CELLS = 400;
-const WORST_ROWS = 20;
+const WORST_ROWS = 8;
 
 export function schemesSection(
   view: ReportView,
@@ -31,13 +33,13 @@ function schemeCard(
   top: number,
   config: string | undefined,
 ): Markup {
-  const { id, title, verdict, fingerprint, heatMaps, curve, buckets, notes } = scheme;
+  const { id, title, verdict, fingerprint, heatMap, curve, buckets, notes } = scheme;
   return html`<article class="scheme level-${verdict.level}" id="scheme-${number}" aria-labelledby="scheme-${number}-name">
 <h3 id="scheme-${number}-name"><span class="number">${number}</span> ${id} <span class="badge">${LEVEL_WORDS[verdict.level]}</span></h3>
 <p class="soft">${title}</p>
 ${curve.length < 2 || verdict.level === 'baseline' ? null : figure(curveChart(curve, id, top), 'Mean KL divergence from f16 by position; one scale for all schemes.')}
 ${buckets === null || verdict.level === 'baseline' ? null : table(buckets)}
-<div class="maps">${verdict.level === 'baseline' ? null : heatMaps.map((map) => heatMapFigure(map, id, limits))}</div>
+${heatMap === null ? null : heatMapFigure(heatMap, id, limits)}
 ${notes.map((note) => html`<p>${note}</p>`)}
 ${fingerprint === null ? null : html`<p class="soft">Fingerprint <code>${fingerprint}</code></p>`}
 ${config === undefined ? null : html`<h4>Copy config</h4><pre tabindex="0" role="region" aria-label="config of ${id}">${config}</pre>`}
@@ -45,32 +47,27 @@ ${config === undefined ? null : html`<h4>Copy config</h4><pre tabindex="0" role=
 }
 
 function heatMapFigure(map: HeatMapView, id: string, limits: ReportView['limits']): Markup {
-  return html`<figure><figcaption>${map.title}</figcaption>${heatMapChart(map, id, limits)}<figcaption>Worst: ${map.worst}.</figcaption>
+  return html`<figure><figcaption>${map.title}</figcaption>${heatMapChart(map, id, limits)}
+<ul class="worst">${map.groups.map(({ name, worst }) => html`<li>Worst ${name}: ${worst}</li>`)}</ul>
 <details><summary>As a table</summary>${table(mapTable(map, id), false)}</details></figure>`;
 }
 
-function mapTable(map: HeatMapView, id: string): TableView {
-  const caption = `${id}. ${map.title}`;
-  if (map.layers.length * map.rows.length <= TABLE_CELLS) {
+function mapTable({ layers, groups }: HeatMapView, id: string): TableView {
+  const rows = groups.flatMap((group) => group.rows);
+  if (layers.length * rows.length <= TABLE_CELLS) {
     return {
-      caption,
-      head: [map.rowName, ...map.layers.map((layer) => `layer ${layer}`)],
-      rows: map.rows.map((name, y) => [
-        name,
-        ...(map.values[y] ?? []).map((value) => short(value)),
-      ]),
+      caption: `${id}: NMSE`,
+      head: ['', ...layers.map((layer) => `layer ${layer}`)],
+      rows: rows.map(({ label, values }) => [label, ...values.map((value) => short(value))]),
     };
   }
-  const size = (value: number | null) => value ?? Number.POSITIVE_INFINITY;
-  const cells = map.values.flatMap((row, y) =>
-    row.map((value, x) => ({ value, layer: map.layers[x], row: map.rows[y] })),
-  );
   return {
-    caption: `${caption}; the ${WORST_ROWS} worst, report.json has all`,
-    head: ['place', 'NMSE'],
-    rows: cells
-      .toSorted((a, b) => (size(a.value) === size(b.value) ? 0 : size(b.value) - size(a.value)))
-      .slice(0, WORST_ROWS)
-      .map(({ value, layer, row }) => [`layer ${layer} ${row}`, cell(value)]),
+    caption: `${id}: NMSE, the ${WORST_ROWS} worst of each; report.json has all`,
+    head: ['of', 'place', 'NMSE'],
+    rows: groups.flatMap((group) =>
+      worstCells(layers, group.rows)
+        .slice(0, WORST_ROWS)
+        .map(({ value, place }) => [group.name, place, cell(value)]),
+    ),
   };
 }

@@ -3,9 +3,10 @@ import type { CompareReport, MeasuredRow, SimulatedRow } from '@lowbit-kv/harnes
 import type { ReportContext } from '../report-kind.js';
 import { checkNotes } from './check-notes.js';
 import { bytesText, cell, fixed, short, tokensText } from './figures.js';
-import { headMap } from './heat-map.js';
+import { headRows, heatGroup } from './heat-map.js';
 import { provenanceFacts } from './provenance.js';
-import type { ReportView, SchemeView, TableView } from './view.js';
+import { speedView } from './speed-view.js';
+import type { HeatMapView, ReportView, SchemeView, TableView } from './view.js';
 
 type Row = CompareReport['schemes'][number];
 
@@ -24,6 +25,7 @@ export function compareView(report: CompareReport, context: ReportContext): Repo
     tables: [accuracyTable(report), dataTable(report)],
     limits: { safe: thresholds.safeWorstHead, care: thresholds.careWorstHead },
     memoryNote: `One sequence of ${capture.modelLayers === null ? `the ${capture.layers.length} captured layers` : `all ${capture.modelLayers} layers`}`,
+    speed: speedView(report.schemes, context.benches ?? []),
     facts: provenanceFacts(report, context),
   };
 }
@@ -33,20 +35,45 @@ function schemeView(row: Row): SchemeView {
   const common = { id, title, verdict, curve: [], buckets: null };
   if (row.status !== 'measured' && row.status !== 'simulated') {
     const { fingerprint, code } = row;
-    const none = { bits: null, error: null, heatMaps: [], memory: [] };
+    const none = { bits: null, error: null, heatMap: null, memory: [] };
     return { ...common, ...none, fingerprint, notes: [`Error code ${code}.`] };
   }
-  const map = headMap(row.output.layers);
-  const figures = { ...common, error: row.output.nmse, heatMaps: map === null ? [] : [map] };
+  const baseline = verdict.level === 'baseline';
+  const figures = {
+    ...common,
+    error: row.output.nmse,
+    heatMap: baseline ? null : heatMapOf(row),
+  };
   if (row.status === 'simulated')
     return { ...figures, fingerprint: null, bits: null, memory: [], notes: simulatedNotes(row) };
   const { fingerprint, bits, memory } = row;
   return { ...figures, fingerprint, bits: bits.attended, memory, notes: measuredNotes(row) };
 }
 
+function heatMapOf({ output, key, value }: MeasuredRow | SimulatedRow): HeatMapView {
+  const layers = output.layers.map(({ layer }) => layer);
+  const rows = (
+    errors: { readonly layers: readonly { readonly heads: readonly (number | null)[] }[] },
+    names: { readonly label: string; readonly place: string },
+  ) =>
+    headRows(
+      errors.layers.map(({ heads }) => heads),
+      names,
+    );
+  return {
+    title: 'NMSE by layer: of attention outputs by query head, of keys and values by kv head',
+    layers,
+    groups: [
+      heatGroup('outputs', layers, rows(output, { label: 'head', place: 'head' })),
+      heatGroup('keys', layers, rows(key, { label: 'keys', place: 'kv head' })),
+      heatGroup('values', layers, rows(value, { label: 'values', place: 'kv head' })),
+    ],
+  };
+}
+
 function tensorNotes({ key, value, calibration }: MeasuredRow | SimulatedRow): string[] {
   return [
-    `Keys: NMSE ${short(key.nmse)}, worst in layer ${key.worstLayer.layer} (${short(key.worstLayer.nmse)}). Values: NMSE ${short(value.nmse)}, worst in layer ${value.worstLayer.layer} (${short(value.worstLayer.nmse)}).`,
+    `NMSE of keys ${short(key.nmse)}, of values ${short(value.nmse)}.`,
     ...(calibration === null ? [] : [`Calibrated on ${calibration.description}.`]),
   ];
 }

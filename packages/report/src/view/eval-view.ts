@@ -3,8 +3,9 @@ import type { EvalMeasuredRow, EvalReport, MemoryFigure } from '@lowbit-kv/harne
 import type { ReportContext } from '../report-kind.js';
 import { checkNotes } from './check-notes.js';
 import { cell, fixed, short } from './figures.js';
-import { headMap, heatMap } from './heat-map.js';
+import { headRows, heatGroup } from './heat-map.js';
 import { provenanceFacts } from './provenance.js';
+import { speedView } from './speed-view.js';
 import type { HeatMapView, ReportView, SchemeView, TableView } from './view.js';
 
 type Memory = Readonly<Record<string, readonly MemoryFigure[]>>;
@@ -15,7 +16,7 @@ export function evalView(report: EvalReport, context: ReportContext): ReportView
   return {
     kind: 'evaluation',
     title: model.name,
-    subtitle: `${windows.predictions} predictions in ${windows.count} windows of ${windows.windowTokens} tokens of ${text.name}, measured against the same model with an f16 cache.`,
+    subtitle: `${windows.predictions} predictions in ${windows.count} ${windows.count === 1 ? 'window' : 'windows'} of ${windows.windowTokens} tokens of ${text.name}, measured against the same model with an f16 cache.`,
     valid: report.valid,
     errorName: 'Mean KL divergence from f16, nats',
     bitsName: 'Bits per element of keys and values',
@@ -25,6 +26,7 @@ export function evalView(report: EvalReport, context: ReportContext): ReportView
     limits: { safe: thresholds.safeWorstLayer, care: 5 * thresholds.safeWorstLayer },
     memoryNote:
       Object.keys(memory).length === 0 ? null : `One sequence of all ${model.layers} layers`,
+    speed: speedView(schemes, context.benches ?? []),
     facts: provenanceFacts(report, context),
   };
 }
@@ -34,14 +36,14 @@ function schemeView(row: EvalReport['schemes'][number], given: Memory): SchemeVi
   const memory = given[id] ?? [];
   const common = { id, title, verdict, fingerprint, memory };
   if (row.status !== 'measured') {
-    const none = { bits: null, error: null, heatMaps: [], curve: [], buckets: null };
+    const none = { bits: null, error: null, heatMap: null, curve: [], buckets: null };
     return { ...common, ...none, notes: [`Error code ${row.code}.`] };
   }
   return {
     ...common,
     bits: row.bits.stored,
     error: row.divergence.mean,
-    heatMaps: verdict.level === 'baseline' ? [] : noiseMaps(row),
+    heatMap: verdict.level === 'baseline' ? null : noiseMap(row),
     curve: row.curve,
     buckets: bucketTable(row),
     notes: [
@@ -51,21 +53,30 @@ function schemeView(row: EvalReport['schemes'][number], given: Memory): SchemeVi
   };
 }
 
-function noiseMaps({ noise: { layers } }: EvalMeasuredRow): HeatMapView[] {
-  const known = layers.some(({ outputNmse }) => outputNmse !== null);
-  const tensors = heatMap({
-    title: `Keys, values${known ? ' and attention outputs' : ''}: NMSE by layer`,
-    rowName: 'tensor',
-    layers: layers.map(({ layer }) => layer),
-    rows: ['keys', 'values', ...(known ? ['outputs'] : [])],
-    values: [
-      layers.map(({ keyNmse }) => keyNmse),
-      layers.map(({ valueNmse }) => valueNmse),
-      ...(known ? [layers.map(({ outputNmse }) => outputNmse)] : []),
+function noiseMap({ noise }: EvalMeasuredRow): HeatMapView {
+  const layers = noise.layers.map(({ layer }) => layer);
+  const whole = (
+    name: string,
+    read: (layer: EvalMeasuredRow['noise']['layers'][number]) => number | null,
+  ) => ({ label: name, place: '', values: noise.layers.map(read) });
+  // Attention inside the model has no outputs to measure.
+  const known = noise.layers.some(({ outputNmse }) => outputNmse !== null);
+  const heads = headRows(
+    noise.layers.map(({ headNmse }) => headNmse),
+    { label: 'head', place: 'head' },
+  );
+  return {
+    title: `NMSE by layer: of keys and values${known ? ', of attention outputs, and of these by query head' : ''}`,
+    layers,
+    groups: [
+      heatGroup('keys', layers, [whole('keys', ({ keyNmse }) => keyNmse)]),
+      heatGroup('values', layers, [whole('values', ({ valueNmse }) => valueNmse)]),
+      ...(known
+        ? [heatGroup('outputs', layers, [whole('outputs', ({ outputNmse }) => outputNmse)])]
+        : []),
+      ...(heads.length > 0 ? [heatGroup('heads', layers, heads)] : []),
     ],
-  });
-  const heads = headMap(layers.map(({ layer, headNmse }) => ({ layer, heads: headNmse })));
-  return heads === null ? [tensors] : [tensors, heads];
+  };
 }
 
 /** Ids that no other scheme beats in both bits and mean divergence, by rising bits. */

@@ -29,6 +29,12 @@ export function bytesText(bytes: number): string {
   return `${value >= 100 || unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${UNITS[unit]}`;
 }
 
+/** Powers of 1024, without decimals: for axes. */
+export function wholeBytesText(bytes: number): string {
+  const [value, unit] = bytesText(bytes).split(' ');
+  return `${+(value as string)} ${unit}`;
+}
+
 /** Context lengths: 8K, 128K, 1.5M. */
 export function tokensText(tokens: number): string {
   if (tokens < 1024) return String(Math.floor(tokens));

@@ -1,38 +1,41 @@
-/** Errors by layer and head, and the worst of them in words. */
+/** Errors by layer, and the worst of them in words. */
 import { short } from './figures.js';
-import type { HeatMapView } from './view.js';
+import type { HeatGroup, HeatRow } from './view.js';
 
-/** Named below a heat map. */
+/** Named of each group. */
 const WORST = 3;
 
-type Grid = Omit<HeatMapView, 'worst'>;
-
-export function heatMap(grid: Grid): HeatMapView {
-  const cells = grid.values.flatMap((row, y) =>
-    row.map((value, x) => ({ value, place: `layer ${grid.layers[x]} ${grid.rows[y]}` })),
-  );
-  // Not finite is worse than any number.
-  const size = (value: number | null) => value ?? Number.POSITIVE_INFINITY;
-  const worst = cells
-    .toSorted((a, b) => (size(a.value) === size(b.value) ? 0 : size(b.value) - size(a.value)))
+/** `name` is what the rows are rows of, as in `Worst NAME: ...`. */
+export function heatGroup(
+  name: string,
+  layers: readonly number[],
+  rows: readonly HeatRow[],
+): HeatGroup {
+  const worst = worstCells(layers, rows)
     .slice(0, WORST)
     .map(({ value, place }) => `${place} (${value === null ? 'not finite' : short(value)})`);
-  return { ...grid, worst: worst.join(', ') };
+  return { name, rows, worst: worst.join(', ') };
 }
 
-/** Of attention outputs: query heads by layers. Null where the report has none. */
-export function headMap(
-  layers: readonly { readonly layer: number; readonly heads: readonly (number | null)[] }[],
-): HeatMapView | null {
-  const heads = layers[0]?.heads.length ?? 0;
-  if (heads === 0) return null;
-  return heatMap({
-    title: 'Attention outputs: NMSE by query head',
-    rowName: 'head',
-    layers: layers.map(({ layer }) => layer),
-    rows: Array.from({ length: heads }, (_, head) => `head ${head}`),
-    values: Array.from({ length: heads }, (_, head) =>
-      layers.map((layer) => layer.heads[head] ?? null),
-    ),
-  });
+/** Rows of heads, `[layers][heads]` given; `label` and `place` come before their numbers. */
+export function headRows(
+  heads: readonly (readonly (number | null)[])[],
+  { label, place }: { readonly label: string; readonly place: string },
+): HeatRow[] {
+  const count = Math.max(0, ...heads.map(({ length }) => length));
+  return Array.from({ length: count }, (_, head) => ({
+    label: `${label} ${head}`,
+    place: `${place} ${head}`,
+    values: heads.map((values) => values[head] ?? null),
+  }));
+}
+
+/** Largest first. Not finite is worse than any number. */
+export function worstCells(layers: readonly number[], rows: readonly HeatRow[]) {
+  const size = (value: number | null) => value ?? Number.POSITIVE_INFINITY;
+  return rows
+    .flatMap(({ place, values }) =>
+      values.map((value, x) => ({ value, place: `layer ${layers[x]} ${place}`.trimEnd() })),
+    )
+    .sort((a, b) => (size(a.value) === size(b.value) ? 0 : size(b.value) - size(a.value)));
 }

@@ -1,5 +1,10 @@
 /** Where the figures of a report come from: names and values, in the order in which they are shown. */
-import { type AnyReport, isComparison, type ReportContext } from '../report-kind.js';
+import {
+  type AnyReport,
+  isComparison,
+  type NamedBench,
+  type ReportContext,
+} from '../report-kind.js';
 
 export type Fact = readonly [name: string, value: string];
 
@@ -10,6 +15,7 @@ export function provenanceFacts(report: AnyReport, context: ReportContext): Fact
   const given: [string, string | null | undefined][] = [
     ['command', command],
     ['version', context.version],
+    ['source commit', context.commit],
     ['machine', context.machine],
   ];
   return [
@@ -25,6 +31,7 @@ export function provenanceFacts(report: AnyReport, context: ReportContext): Fact
     ...own,
     ['report version', String(report.reportVersion)],
     ['verdict thresholds', Object.entries(report.thresholds).map(pair).join(', ')],
+    ...(context.benches ?? []).map(benchFact),
   ];
 }
 
@@ -58,6 +65,25 @@ function evalFacts(report: Exclude<AnyReport, { capture: unknown }>): Fact[] {
     ['windows', windows.description],
     ['SHA-256 of the evaluated tokens', windows.tokensSha256],
     ...Object.entries(settings),
+  ];
+}
+
+function benchFact({ name, report }: NamedBench): Fact {
+  const { date, tool, command, machine, backends } = report;
+  const devices = backends.map(({ id, device, driver, clocks, clock, copy }) =>
+    [
+      `${id}: ${device}`,
+      ...(driver === null ? [] : [driver]),
+      ...(clocks === null ? [] : [`clocks ${clocks.before} before, ${clocks.after} after`]),
+      `times of the ${clock === 'gpu' ? 'GPU' : 'host'}`,
+      `a copy at ${(copy.bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
+    ].join(', '),
+  );
+  const by = `lowbit-kv ${tool.version}${tool.commit === null ? '' : `, commit ${tool.commit}`}`;
+  const on = `${machine.processor}, ${machine.platform}, ${machine.runtime}`;
+  return [
+    'benchmark',
+    [name, date, by, on, ...devices, ...(command === null ? [] : [command])].join('; '),
   ];
 }
 

@@ -1,6 +1,7 @@
 /** What a page shows of either kind of report, in one shape. */
 import type { MemoryFigure, Verdict } from '@lowbit-kv/harness';
 import type { Fact } from './provenance.js';
+import type { SpeedView } from './speed-view.js';
 
 /** A cell and what it is sorted by; a text alone is sorted as text. */
 export type TableCell = string | { readonly text: string; readonly value: number | null };
@@ -11,16 +12,27 @@ export interface TableView {
   readonly rows: readonly (readonly TableCell[])[];
 }
 
-/** A grid of errors; rows are what is compared within a layer. */
-export interface HeatMapView {
-  readonly title: string;
-  readonly rowName: string;
-  readonly layers: readonly number[];
-  readonly rows: readonly string[];
-  /** `[rows][layers]` */
-  readonly values: readonly (readonly (number | null)[])[];
+/** Errors of a head or a tensor, one for each layer. */
+export interface HeatRow {
+  /** Of its own in the map. */
+  readonly label: string;
+  /** After `layer 3`; may be empty. */
+  readonly place: string;
+  readonly values: readonly (number | null)[];
+}
+
+/** Rows that are compared with one another. */
+export interface HeatGroup {
+  readonly name: string;
+  readonly rows: readonly HeatRow[];
   /** The largest ones, in words. */
   readonly worst: string;
+}
+
+export interface HeatMapView {
+  readonly title: string;
+  readonly layers: readonly number[];
+  readonly groups: readonly HeatGroup[];
 }
 
 export interface CurvePoint {
@@ -37,7 +49,7 @@ export interface SchemeView {
   /** Null where there are no bytes or no figures. */
   readonly bits: number | null;
   readonly error: number | null;
-  readonly heatMaps: readonly HeatMapView[];
+  readonly heatMap: HeatMapView | null;
   readonly curve: readonly CurvePoint[];
   readonly buckets: TableView | null;
   readonly notes: readonly string[];
@@ -59,5 +71,7 @@ export interface ReportView {
   readonly limits: { readonly safe: number; readonly care: number };
   /** Of one sequence: which layers. Null where memory is not known. */
   readonly memoryNote: string | null;
+  /** Null without a benchmark. */
+  readonly speed: SpeedView | null;
   readonly facts: readonly Fact[];
 }
