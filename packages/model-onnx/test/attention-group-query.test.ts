@@ -187,6 +187,13 @@ describe('refuses', () => {
     );
   });
 
+  it('heads whose number is no size', () => {
+    const odd = withNode(tiny(), 'attention_1', ({ attribute }) => {
+      for (const one of attribute) if (one.name === 'kv_num_heads') one.i = -1n;
+    });
+    expect(refusalOf(odd)).toMatch(/attention_1/);
+  });
+
   it('keys without values', () => {
     const half = withNode(tiny(), 'attention_1', ({ input }) => {
       input[2] = '';

@@ -27,8 +27,9 @@ it('finds nothing in a share of every format', { timeout: 300_000 }, async () =>
   for (const { job, end, refused, accepted } of outcomes) {
     process.stderr.write(`${job.target}: ${end}, ${refused} coded errors\n`);
     expect(end, job.target).toBeGreaterThanOrEqual(SHARE.minimum);
-    // Both ways out are really taken.
-    expect(Math.min(refused, accepted), job.target).toBeGreaterThan(0);
+    expect(refused + accepted, job.target).toBe(end);
+    // Both ways out are really taken; of few mutants all may go one way.
+    if (end >= 500) expect(Math.min(refused, accepted), job.target).toBeGreaterThan(0);
   }
 });
 

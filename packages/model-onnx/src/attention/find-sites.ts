@@ -6,7 +6,7 @@ import type { NodeProto } from 'onnx-buf';
 import type { ModelConfig } from '../model/config.js';
 import { type GraphView, subgraphsOf } from './graph-view.js';
 import { RECOGNISERS } from './recognisers.js';
-import { FALLBACK, refused, shortList, unsupportedSites } from './refusal.js';
+import { FALLBACK, refused, refusedSite, shortList, unsupportedSites } from './refusal.js';
 import type { AttentionSite, UnsupportedSite } from './site.js';
 
 /** In the order of the graph. Throws MODEL_UNSUPPORTED when there is none, or one that cannot be taken over. */
@@ -17,7 +17,8 @@ export function findSites(view: GraphView, config: ModelConfig): AttentionSite[]
     const found = recognise(view, node, config);
     if (found === null) continue;
     if ('reason' in found) unsupported.push(found);
-    else sites.push(found);
+    else if (hasSizes(found)) sites.push(found);
+    else unsupported.push(refusedSite(found, 'its numbers of heads and channels are no sizes'));
   }
   if (unsupported.length > 0) throw unsupportedSites(unsupported);
   if (sites.length > 0) return sites;
@@ -50,6 +51,13 @@ function recognise(
   return subgraphsOf(node).some((graph) => graph.node.some(attends))
     ? refused(node, 'attention lies inside its subgraph, as in merged decoders')
     : null;
+}
+
+/** Attributes and shapes of a damaged file say anything. */
+function hasSizes({ geometry }: AttentionSite): boolean {
+  const { queryHeads, kvHeads, keyHeadDim, valueHeadDim } = geometry;
+  const sizes = [queryHeads, kvHeads, keyHeadDim, valueHeadDim];
+  return sizes.every((size) => Number.isSafeInteger(size) && size > 0);
 }
 
 /** Also names of functions that exporters leave in the model. */

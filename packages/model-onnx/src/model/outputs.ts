@@ -20,7 +20,8 @@ export function logitsOf(outputs: readonly { readonly name: string }[]): string 
 /** From the shape of the logits, else from the configuration. Throws MODEL_INVALID when neither says it. */
 export function vocabularyOf(shape: ModelInput['shape'], config: ModelConfig): number {
   const size = shape?.[2] ?? null;
-  const vocabulary = typeof size === 'number' && size > 0 ? size : config.vocab_size;
+  const vocabulary =
+    typeof size === 'number' && Number.isSafeInteger(size) && size > 0 ? size : config.vocab_size;
   if (vocabulary != null) return vocabulary;
   throw new LowbitKvError('MODEL_INVALID', {
     message: 'neither the model nor its configuration says how large the vocabulary is',

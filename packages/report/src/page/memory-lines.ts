@@ -16,7 +16,7 @@ export interface MemoryLine {
 /** f16 first, then the schemes, each with at least two lengths. */
 export function memoryLines(schemes: readonly SchemeView[]): MemoryLine[] {
   const measured = schemes.filter(
-    ({ memory, verdict }) => memory.length > 1 && verdict.level !== 'baseline',
+    ({ memory, verdict }) => memory.length > 1 && verdict.level !== 'baseline' && rises(memory),
   );
   const [first] = measured;
   if (first === undefined) return [];
@@ -31,6 +31,14 @@ export function memoryLines(schemes: readonly SchemeView[]): MemoryLine[] {
     { ...line(first, ({ f16Bytes }) => f16Bytes), id: 'f16' },
     ...measured.map((scheme) => line(scheme, ({ bytes }) => bytes)),
   ];
+}
+
+/** As every plan does; a line through anything else means nothing. */
+function rises(memory: readonly MemoryFigure[]): boolean {
+  return memory.every(({ tokens, bytes, f16Bytes }, i) => {
+    const before = memory[i - 1] ?? { tokens: -1, bytes: 1, f16Bytes: 1 };
+    return tokens > before.tokens && bytes >= before.bytes && f16Bytes >= before.f16Bytes;
+  });
 }
 
 /** Windows are constant and packed tokens are alike, so the planned lengths lie on a line: pages aside, this is exact. */

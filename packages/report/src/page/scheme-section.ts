@@ -17,13 +17,15 @@ export function schemesSection(
   view: ReportView,
   configs: Readonly<Record<string, string>>,
 ): Markup {
+  // A report may call a scheme `constructor`.
+  const configOf = new Map(Object.entries(configs));
   const tops = view.schemes.flatMap(({ curve }) => curve.map(({ divergence }) => divergence ?? 0));
   const top = Math.max(...tops, 1e-6);
   const legend = html`<ul class="legend" aria-label="Colours of the heat maps: NMSE">${heatSteps(view.limits).map(({ color, label }) => html`<li><i style="--swatch:${color}"></i>${label}</li>`)}</ul>`;
   return html`<section aria-labelledby="schemes"><h2 id="schemes">Scheme by scheme</h2>
 <p class="soft">NMSE is the power of the error over the power of the exact values. Colours of the heat maps change at the limits of the verdicts:</p>
 ${legend}<div class="schemes">
-${view.schemes.map((scheme, number) => schemeCard(scheme, number, view, top, configs[scheme.id]))}</div></section>`;
+${view.schemes.map((scheme, number) => schemeCard(scheme, number, view, top, configOf.get(scheme.id)))}</div></section>`;
 }
 
 function schemeCard(
