@@ -68,7 +68,7 @@ export function shardOption(): Option {
   return new Option(
     '--shard <i/n>',
     'measure part i of n, from 1, into a file in --out; see merge',
-  ).conflicts(['json', 'markdown', 'gate', 'failIf']);
+  ).conflicts(['json', 'markdown', 'gate', 'failIf', 'bench']);
 }
 
 export function positiveInteger(text: string): number {

@@ -10,7 +10,7 @@ const OPTIONS = {
   eval: [
     ...[...MODEL, ...SCHEME, '--text', '--all', '--windows', '--window', '--mode', '--stress'],
     ...['--prompt-tokens', '--retrieval', '--calibration-tokens', '--allow-calibrated-text'],
-    ...['--fresh', '--shard', '--gate', '--fail-if', '--out', '--json', '--markdown'],
+    ...['--fresh', '--shard', '--gate', '--fail-if', '--out', '--bench', '--json', '--markdown'],
   ],
   generate: [
     ...[...MODEL, ...SCHEME, '--prompt', '--system', '--raw', '--max-tokens', '--temperature'],

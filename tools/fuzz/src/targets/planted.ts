@@ -47,5 +47,5 @@ function faulty(name: string, fault: () => void): Target {
         throw new LowbitKvError('OPTION_INVALID', { message: 'an even byte', next: 'None.' });
     },
   });
-  return { name, codes: ['OPTION_INVALID'], open };
+  return { name, codes: ['OPTION_INVALID'], seconds: 0.25, open };
 }
