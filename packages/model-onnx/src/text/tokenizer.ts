@@ -56,13 +56,17 @@ export class Tokenizer {
     } catch (cause) {
       throw damaged(cause);
     }
-    // Unknown words of a vocabulary without an unknown token.
-    const bad = ids.findIndex((id) => !Number.isInteger(id));
+    // Unknown words of a vocabulary without an unknown token, or whose unknown token is none of it.
+    const bad = ids.findIndex((id) => !this.#isId(id));
     if (bad < 0) return ids as number[];
     throw tokenizerError('the tokenizer has no id for a part of the text', {
       value: `token ${bad} of ${ids.length}`,
       valid: 'a vocabulary with an unknown token, or with all bytes',
     });
+  }
+
+  #isId(id: unknown): boolean {
+    return Number.isSafeInteger(id) && (id as number) >= 0 && (id as number) < this.vocabularySize;
   }
 
   /**
