@@ -3,10 +3,19 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
+import type { Pause } from './pause.js';
 
-/** SHA-256 of bytes. */
-export function checksum(bytes: Uint8Array): Uint8Array {
-  return sha256(bytes);
+/** Bytes that are hashed without a pause: some tens of milliseconds. */
+const HASHED_AT_ONCE = 2 ** 22;
+
+/** SHA-256 of many bytes, with a pause before each part. */
+export async function pausedChecksum(bytes: Uint8Array, pause: Pause): Promise<Uint8Array> {
+  const hash = sha256.create();
+  for (let at = 0; at < bytes.length; at += HASHED_AT_ONCE) {
+    await pause();
+    hash.update(bytes.subarray(at, at + HASHED_AT_ONCE));
+  }
+  return hash.digest();
 }
 
 /** Hex SHA-256 of the canonical JSON of a value: object keys sorted, undefined fields left out. */

@@ -14,6 +14,7 @@ export {
   type SnapshotSection,
   snapshotSections,
 } from './cache/snapshot-header.js';
+export type { SnapshotOptions, SnapshotProgress } from './cache/snapshot-progress.js';
 export type { ByteParts, CacheStats, SequenceStats, TensorCounts } from './cache/stats.js';
 export type { AttendOptions, Step, StepEntry } from './cache/step.js';
 export { type WindowCounts, windowCounts } from './cache/window.js';
@@ -62,6 +63,7 @@ export {
   type TransformNumbers,
   transformsOf,
 } from './law/transform-numbers.js';
+export { type Pause, pauseFor } from './pause.js';
 export {
   bitsPerElement,
   type ElementBits,

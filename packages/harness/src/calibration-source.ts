@@ -1,7 +1,7 @@
 /**
  * Where offline calibration is measured: the capture's own prefill, or a sample that the replay never caches.
  */
-import { type CalibrationSample, decodeF16, type SchemeData } from '@lowbit-kv/core';
+import { type CalibrationSample, decodeF16, type Pause, type SchemeData } from '@lowbit-kv/core';
 import type { Capture } from './capture.js';
 import {
   type CaptureData,
@@ -80,5 +80,13 @@ export async function* calibrationRuns(
         value: part(value, sizes.valueHeadDim),
       };
     }
+  }
+}
+
+/** The same items, with a pause before each. */
+export async function* pausedBetween<T>(items: AsyncIterable<T>, pause: Pause): AsyncGenerator<T> {
+  for await (const item of items) {
+    await pause();
+    yield item;
   }
 }

@@ -2,10 +2,10 @@
  * A capture in memory in the order a cache takes it: tokens first. Read once, shared by all schemes.
  */
 import { createHash } from 'node:crypto';
+import type { Pause } from '@lowbit-kv/core';
 import { decodeF16, type Geometry } from '@lowbit-kv/core';
 import type { Capture } from './capture.js';
 import { captureTensor } from './capture-index.js';
-import type { Pause } from './pause.js';
 import { preRopeKeys, type StageKeys } from './pre-rope.js';
 import { type CaptureRotary, type NoRotary, rotaryOf } from './rotary.js';
 

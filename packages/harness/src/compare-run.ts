@@ -1,8 +1,8 @@
 /**
  * What every scheme of a comparison shares: the capture in memory, the truth, and how the model is laid out.
  */
-import { type Backend, LowbitKvError } from '@lowbit-kv/core';
-import { type CalibrationSource, prefillCalibration } from './calibration-source.js';
+import { type Backend, LowbitKvError, type Pause, pauseFor } from '@lowbit-kv/core';
+import { type CalibrationSource, pausedBetween, prefillCalibration } from './calibration-source.js';
 import { type CaptureData, readCaptureData } from './capture-data.js';
 import { captureError } from './capture-error.js';
 import type { CompareOptions } from './compare-options.js';
@@ -14,7 +14,6 @@ import {
 import { describeData } from './diagnosis.js';
 import { type ExactAttention, exactAttention } from './exact-attention.js';
 import type { LayerPlaces } from './layer-mapping.js';
-import { type Pause, pausedBetween, pauseFor } from './pause.js';
 import type { LayerData } from './report.js';
 
 export interface CompareRun {

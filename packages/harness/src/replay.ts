@@ -2,6 +2,8 @@
  * Replays decoding of a capture through a real cache: each query attends in the step that appends its token, over
  * exactly the state that decoding would have then.
  */
+
+import type { Pause } from '@lowbit-kv/core';
 import {
   type AttentionResult,
   type Backend,
@@ -16,7 +18,6 @@ import {
   type Sequence,
 } from '@lowbit-kv/core';
 import { type CaptureData, type LayerTensors, positionOf } from './capture-data.js';
-import type { Pause } from './pause.js';
 import { keysAt, type Stage, stageOf } from './pre-rope.js';
 
 export interface ReplayOptions {

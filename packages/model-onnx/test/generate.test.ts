@@ -39,8 +39,7 @@ function startRun(inLayer?: () => void): Promise<TokenRun> {
   return openTokenRun(watched, plan, { backend: referenceBackend(), tokens: 128 });
 }
 
-async function collect(run: TokenRun, options: GenerateOptions) {
-  const tokens: number[] = [];
+async function collect(run: TokenRun, options: GenerateOptions, tokens: number[] = []) {
   const steps = generate(run, options);
   while (true) {
     const step = await steps.next();
@@ -63,18 +62,20 @@ it.each([0, 1, 2, 5])(
   async (layers) => {
     const all = await collect(await startRun(), OPTIONS);
     const controller = new AbortController();
+    const reason = new Error('enough');
     let met = 0;
     const run = await startRun(() => {
-      if (met++ === layers) controller.abort(new Error('enough'));
+      if (met++ === layers) controller.abort(reason);
     });
-    const stopped = await collect(run, { ...OPTIONS, signal: controller.signal });
-    expect(stopped.end).toBe('interrupted');
+    const stopped: number[] = [];
+    const options = { ...OPTIONS, signal: controller.signal };
+    await expect(collect(run, options, stopped)).rejects.toBe(reason);
     // The layer that met the signal ends its own work: only a step's last layer lets the step end.
     const given = Math.ceil((layers - 1) / 2);
-    expect(stopped.tokens).toEqual(all.tokens.slice(0, Math.max(0, given)));
-    const left = stopped.tokens.length === 0 ? PROMPT : stopped.tokens.slice(run.length - 40);
+    expect(stopped).toEqual(all.tokens.slice(0, Math.max(0, given)));
+    const left = stopped.length === 0 ? PROMPT : stopped.slice(run.length - 40);
     const rest = await collect(run, { ...OPTIONS, prompt: left, maxTokens: 3 });
-    expect(rest.tokens).toEqual(all.tokens.slice(stopped.tokens.length, stopped.tokens.length + 3));
+    expect(rest.tokens).toEqual(all.tokens.slice(stopped.length, stopped.length + 3));
   },
 );
 

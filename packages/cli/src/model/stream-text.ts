@@ -8,11 +8,11 @@ import {
   type Tokenizer,
   type TokenRun,
 } from '@lowbit-kv/model-onnx';
-import type { Terminal } from '../terminal.js';
+import { Interrupted, type Terminal } from '../terminal.js';
 
 export interface StreamedText {
   readonly tokens: readonly number[];
-  readonly end: GenerationEnd;
+  readonly end: GenerationEnd | 'interrupted';
   /** Until the first token. */
   readonly promptSeconds: number;
   /** From the first token to the end. */
@@ -33,18 +33,22 @@ export async function streamText(
   const started = performance.now();
   let first = started;
   terminal.status(`reading the prompt, ${options.prompt.length} tokens`);
+  const ended = (end: StreamedText['end']): StreamedText => ({
+    ...{ tokens, end, promptSeconds: (first - started) / 1000 },
+    seconds: (performance.now() - first) / 1000,
+  });
   try {
     while (true) {
       const step = await steps.next();
       const now = performance.now();
-      if (step.done === true) {
-        const [promptSeconds, seconds] = [(first - started) / 1000, (now - first) / 1000];
-        return { tokens, end: step.value, promptSeconds, seconds };
-      }
+      if (step.done === true) return ended(step.value);
       if (tokens.length === 0) first = now;
       tokens.push(step.value.token);
       terminal.write(stream.push(step.value.token));
     }
+  } catch (error) {
+    if (error instanceof Interrupted) return ended('interrupted');
+    throw error;
   } finally {
     terminal.write(`${stream.flush()}\n`);
   }

@@ -18,6 +18,7 @@ import { attendUnits } from './head-slices.js';
 import { PagePool } from './page-pool.js';
 import { Sequence } from './sequence.js';
 import { readSnapshot, writeSnapshot } from './snapshot.js';
+import { SNAPSHOT_OPTIONS, type SnapshotOptions } from './snapshot-progress.js';
 import { type CacheStats, collectStats } from './stats.js';
 import {
   ATTEND_OPTIONS,
@@ -256,22 +257,29 @@ export class Cache {
     );
   }
 
-  /** One self-describing container with sequences and their pages; shared pages once. */
-  async snapshot(sequences: readonly Sequence[]): Promise<Uint8Array> {
+  /** One self-describing container with sequences and their pages; shared pages once. Throws the reason of the signal. */
+  async snapshot(
+    sequences: readonly Sequence[],
+    options: SnapshotOptions = {},
+  ): Promise<Uint8Array> {
     this.#check();
+    checkOptions('snapshot', options, SNAPSHOT_OPTIONS);
     checkList('snapshot', sequences, 'sequences');
     for (const sequence of sequences) this.#own(sequence).check('snapshot');
-    return this.#holding(sequences, () => writeSnapshot(this.plan, this.#host.store, sequences));
+    return this.#holding(sequences, () =>
+      writeSnapshot(this.plan, this.#host.store, sequences, options),
+    );
   }
 
   /**
-   * Sequences of a snapshot, in order. Throws SNAPSHOT_INVALID, BLOCK_INVALID, SNAPSHOT_MISMATCH or OUT_OF_PAGES; nothing
-   * changes then.
+   * Sequences of a snapshot, in order. Throws SNAPSHOT_INVALID, BLOCK_INVALID, SNAPSHOT_MISMATCH, OUT_OF_PAGES or the reason
+   * of the signal; nothing changes then.
    */
-  async restore(bytes: Uint8Array): Promise<Sequence[]> {
+  async restore(bytes: Uint8Array, options: SnapshotOptions = {}): Promise<Sequence[]> {
     this.#check();
+    checkOptions('restore', options, SNAPSHOT_OPTIONS);
     const { store, pools, nonFinite } = this.#host;
-    const restored = await readSnapshot(bytes, this.plan, store, pools, nonFinite);
+    const restored = await readSnapshot(bytes, this.plan, store, pools, { ...options, nonFinite });
     return restored.map(({ states, length }) => {
       const sequence = this.createSequence();
       sequence.states = states;

@@ -5,10 +5,11 @@
  */
 import type { BlockStore, PageKind } from '../backend.js';
 import { LowbitKvError } from '../errors.js';
-import { checksum } from '../fingerprint.js';
+import { pausedChecksum } from '../fingerprint.js';
 import { isFiniteF16 } from '../float16.js';
 import type { PackedTensorPlan } from '../law/encode.js';
 import { readU16 } from '../law/page-bytes.js';
+import { type Pause, pauseFor } from '../pause.js';
 import { canonicalizePage } from '../plan/canonical.js';
 import type { LayerUnit } from '../plan/model-layers.js';
 import { type PageClass, type Plan, type TensorPlan, WINDOW_PAGE_TOKENS } from '../plan/plan.js';
@@ -25,6 +26,7 @@ import {
   type SnapshotHeader,
   snapshotSections,
 } from './snapshot-header.js';
+import { type SnapshotOptions, SnapshotRun } from './snapshot-progress.js';
 import { type Entry, heldFrom, type TensorState } from './tensor-state.js';
 
 export const SNAPSHOT_VERSION = 1;
@@ -70,6 +72,7 @@ export async function writeSnapshot(
   plan: Plan,
   store: BlockStore,
   sequences: readonly Sequence[],
+  options: SnapshotOptions,
 ): Promise<Uint8Array> {
   const classes = plan.classes.map(() => new Renumbering());
   const header: SnapshotHeader = {
@@ -92,11 +95,13 @@ export async function writeSnapshot(
     window: pages.window.length,
     statistics: pages.statistics.length,
   }));
+  const run = new SnapshotRun(options, payloadBytes(header, plan));
   const chunks: Uint8Array[] = [];
   await eachTensor(plan, async (tensor, unit) => {
     const { pages, slots } = classes[tensor.class] as Renumbering;
     for (const kind of PAGE_KINDS) {
       if (pages[kind].length === 0) continue;
+      await run.pause();
       const bytes = await readPages(store, unit, tensor.tensor, kind, pages[kind]);
       const size = pageBytes(tensor, kind);
       for (const [i] of pages[kind].entries()) {
@@ -106,9 +111,10 @@ export async function writeSnapshot(
         else if (kind === 'window') clearUnusedSlots(tensor, page, slots.window[i] as SlotRange);
       }
       chunks.push(bytes);
+      run.did(bytes.length);
     }
   });
-  return seal(new TextEncoder().encode(JSON.stringify(header)), chunks);
+  return seal(new TextEncoder().encode(JSON.stringify(header)), chunks, run.pause);
 }
 
 /** Unused slots may hold tokens of other sequences: they must not leave the cache. */
@@ -121,7 +127,11 @@ function clearUnusedSlots(tensor: TensorPlan, page: Uint8Array, { first, end }: 
   }
 }
 
-function seal(header: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
+async function seal(
+  header: Uint8Array,
+  chunks: readonly Uint8Array[],
+  pause: Pause,
+): Promise<Uint8Array> {
   const payload = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const bytes = new Uint8Array(PREFIX_BYTES + header.length + payload + CHECKSUM_BYTES);
   bytes.set(MAGIC);
@@ -134,7 +144,7 @@ function seal(header: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
     bytes.set(chunk, at);
     at += chunk.length;
   }
-  bytes.set(checksum(bytes.subarray(0, at)), at);
+  bytes.set(await pausedChecksum(bytes.subarray(0, at), pause), at);
   return bytes;
 }
 
@@ -143,15 +153,20 @@ export interface RestoredSequence {
   readonly states: TensorState[];
 }
 
+export interface RestoreOptions extends SnapshotOptions {
+  /** Whether f16 tokens that are not finite are refused. */
+  readonly nonFinite: 'error' | 'mask';
+}
+
 /** Checks everything, then takes pages and fills them. On any error nothing is taken. */
 export async function readSnapshot(
   bytes: Uint8Array,
   plan: Plan,
   store: BlockStore,
   pools: readonly PagePool[],
-  nonFinite: 'error' | 'mask',
+  options: RestoreOptions,
 ): Promise<RestoredSequence[]> {
-  const { header, payload } = open(bytes);
+  const { header, payload } = await open(bytes, pauseFor(options.signal));
   if (header.fingerprint !== plan.fingerprint) {
     throw new LowbitKvError('SNAPSHOT_MISMATCH', {
       message: `the snapshot was taken with another plan (scheme ${JSON.stringify(header.scheme)})`,
@@ -164,7 +179,8 @@ export async function readSnapshot(
   const expected = payloadBytes(header, plan);
   if (payload.length !== expected)
     invalidSnapshot('the payload has the wrong size', payload.length, `${expected} bytes`);
-  checkPages(header, plan, payload, nonFinite);
+  const run = new SnapshotRun(options, expected);
+  await checkPages(header, plan, payload, options.nonFinite, run.pause);
 
   const reservations = pools.map((pool) => new Reservation(pool));
   const taken = header.pages.map((counts, i) => takePages(counts, reservations[i] as Reservation));
@@ -192,11 +208,13 @@ export async function readSnapshot(
         const pages = (taken[tensor.class] as Record<PageKind, number[]>)[kind];
         if (pages.length === 0) continue;
         const size = pages.length * pageBytes(tensor, kind);
+        await run.pause();
         await store.writePages(
           { layer: unit.index, tensor: tensor.tensor, kind, pages },
           payload.subarray(at, at + size),
         );
         at += size;
+        run.did(size);
       }
     });
   } catch (error) {
@@ -206,7 +224,10 @@ export async function readSnapshot(
   return adopt(header, taken, pools);
 }
 
-function open(bytes: Uint8Array): { header: SnapshotHeader; payload: Uint8Array } {
+async function open(
+  bytes: Uint8Array,
+  pause: Pause,
+): Promise<{ header: SnapshotHeader; payload: Uint8Array }> {
   if (!(bytes instanceof Uint8Array))
     return invalidSnapshot(
       'a snapshot must be a Uint8Array',
@@ -231,7 +252,7 @@ function open(bytes: Uint8Array): { header: SnapshotHeader; payload: Uint8Array 
       headerLength,
       `at most ${end - PREFIX_BYTES}`,
     );
-  const digest = checksum(bytes.subarray(0, end));
+  const digest = await pausedChecksum(bytes.subarray(0, end), pause);
   if (digest.some((byte, i) => byte !== bytes[end + i])) {
     invalidSnapshot(
       'the checksum does not match',
@@ -342,13 +363,15 @@ function partOf({ kind, position }: Entry, { sinks }: PageClass): number {
  * Damaged scales or outlier lists decode to something plausible: every packed page is checked before it is used. f16 tokens
  * are checked as `append` checks them, statistics for what no measurement gives.
  */
-function checkPages(
+async function checkPages(
   header: SnapshotHeader,
   plan: Plan,
   payload: Uint8Array,
-  nonFinite: 'error' | 'mask',
-): void {
+  nonFinite: RestoreOptions['nonFinite'],
+  pause: Pause,
+): Promise<void> {
   for (const section of snapshotSections(header, plan)) {
+    await pause();
     const { unit, tensor, kind, offset, pages, pageBytes: size } = section;
     const tensorPlan = unit[tensor];
     if (kind === 'statistics' || (kind === 'window' && nonFinite === 'error'))

@@ -1,6 +1,5 @@
 // Snapshots: restored sequences are equal and go on equally; damaged or foreign containers are refused and take nothing.
 import { describe, expect, it } from 'vitest';
-import { checksum } from '../../src/fingerprint.js';
 import {
   type Cache,
   createCache,
@@ -13,6 +12,7 @@ import {
   snapshotSections,
 } from '../../src/index.js';
 import { createDraws, tokenIdRange } from '../../src/testing/index.js';
+import { checksum } from '../support/checksum.js';
 import { hex, observe } from '../support/observe.js';
 import { appendIds, expectContents, openCache } from '../support/pointer-cache.js';
 import { channelKeys, channelScale, scheme, tokenKeys } from '../support/schemes.js';

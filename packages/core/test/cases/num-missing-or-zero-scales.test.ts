@@ -1,12 +1,12 @@
 // num-missing-or-zero-scales: codes whose scales are absent, zero, or of another type than the plan reads.
 import { describe, expect, it } from 'vitest';
 import { LowbitKvError } from '../../src/errors.js';
-import { checksum } from '../../src/fingerprint.js';
 import { encodeF16 } from '../../src/float16.js';
 import { type Cache, defineScheme, type QuantizedTensorScheme } from '../../src/index.js';
 import type { PackedTensorPlan } from '../../src/law/encode.js';
 import { headsFirstToRagged, lcgNormal, type NormalRecipe } from '../../src/testing/index.js';
 import { groupScheme } from '../law/support.js';
+import { checksum } from '../support/checksum.js';
 import { loadCase } from '../testing/load-case.js';
 import { cacheOf, filled, schemeOf } from './num-support.js';
 

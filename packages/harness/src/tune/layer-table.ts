@@ -1,9 +1,8 @@
 /**
  * The table of one layer: which pairs of candidates it can be stored as, with exact errors.
  */
-import type { Backend, Geometry } from '@lowbit-kv/core';
+import type { Backend, Geometry, Pause } from '@lowbit-kv/core';
 import type { CaptureData } from '../capture-data.js';
-import type { Pause } from '../pause.js';
 import { refusalOf } from '../refusals.js';
 import type { LayerChoice } from './allocation.js';
 import type { Candidate, TensorName, TuneWindows } from './candidates.js';

@@ -13,7 +13,7 @@ export interface GenerateOptions {
   readonly maxTokens: number;
   /** Tokens that end the text; the one that did is given, too. */
   readonly eosIds: readonly number[];
-  /** Ends the generation: it returns, what was given stays valid. */
+  /** Ends the generation with the signal's reason within a layer of the step that runs; what was given stays valid. */
   readonly signal?: AbortSignal;
 }
 
@@ -24,11 +24,11 @@ export interface Generation {
 }
 
 /** Why a generation ended. */
-export type GenerationEnd = 'eos' | 'length' | 'interrupted';
+export type GenerationEnd = 'eos' | 'length';
 
 /**
- * Tokens as they are chosen; the prompt runs in one step of the cache, and attends to itself unpacked. The last one given is not in the cache: what would follow it was not asked. Throws
- * OPTION_INVALID, and what a step throws.
+ * Tokens as they are chosen; the prompt runs in one step of the cache, and attends to itself unpacked. The last one given is
+ * not in the cache: what would follow it was not asked. Throws OPTION_INVALID, the reason of the signal, and what a step throws.
  */
 export async function* generate(
   run: TokenRun,
@@ -38,29 +38,20 @@ export async function* generate(
   requireCount('prompt', prompt.length);
   requireCount('maxTokens', maxTokens);
   let logits = new Float32Array(0);
-  /** False when it was interrupted. */
-  const extend = async (tokens: readonly number[]): Promise<boolean> => {
-    try {
-      signal?.throwIfAborted();
-      const onLogits = (_: number, row: Float32Array) => {
-        logits = row.slice();
-      };
-      await run.extend(tokens, { onLogits, rows: 'last', ...(signal !== undefined && { signal }) });
-      return !(signal?.aborted ?? false);
-    } catch (error) {
-      if (signal?.aborted === true && error === signal.reason) return false;
-      throw error;
-    }
+  const onLogits = (_: number, row: Float32Array) => {
+    logits = row.slice();
   };
   let next = prompt;
-  for (let given = 0; await extend(next); ) {
+  for (let given = 0; ; ) {
+    signal?.throwIfAborted();
+    await run.extend(next, { onLogits, rows: 'last', ...(signal !== undefined && { signal }) });
+    signal?.throwIfAborted();
     const token = sampler(logits);
     yield { token, logits };
     if (eosIds.includes(token)) return 'eos';
     if (++given === maxTokens) return 'length';
     next = [token];
   }
-  return 'interrupted';
 }
 
 function requireCount(field: string, value: number): void {

@@ -30,10 +30,11 @@ export interface CaptureOptions {
   readonly provenance: Readonly<Record<string, string>>;
   /** After each layer of the model. */
   readonly onLayer?: (layer: number, layers: number) => void;
+  /** Stops within a layer or the writing of a tensor, with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Runs the text through the model once, in f32, and writes the capture: whole or not at all. */
+/** Runs the text through the model once, in f32, and writes the capture: whole or not at all. Throws the signal's reason. */
 export async function captureModel(
   decoder: Decoder,
   sessions: AttentionSessions,
@@ -57,10 +58,27 @@ export async function captureModel(
       return output;
     },
   });
-  await writeSafetensors(path, tensors, {
-    ...provenance,
-    ...metadataOf(decoder, layers, tokens.length, queries),
-  });
+  await writeSafetensors(
+    path,
+    tensors.map((tensor) => stoppable(tensor, signal)),
+    {
+      ...provenance,
+      ...metadataOf(decoder, layers, tokens.length, queries),
+    },
+  );
+}
+
+/** Its data are not given once the signal has fired. */
+function stoppable(tensor: TensorToWrite, signal: AbortSignal | undefined): TensorToWrite {
+  const { data } = tensor;
+  if (signal === undefined || !ArrayBuffer.isView(data)) return tensor;
+  return {
+    ...tensor,
+    data: (function* () {
+      signal.throwIfAborted();
+      yield data;
+    })(),
+  };
 }
 
 function tensorsOf(

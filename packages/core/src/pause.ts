@@ -13,16 +13,8 @@ export function pauseFor(signal: AbortSignal | undefined): Pause {
   return async () => {
     signal.throwIfAborted();
     if (performance.now() - last < TURN) return;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => setTimeout(resolve, 0));
     last = performance.now();
     signal.throwIfAborted();
   };
-}
-
-/** The same items, with a pause before each. */
-export async function* pausedBetween<T>(items: AsyncIterable<T>, pause: Pause): AsyncGenerator<T> {
-  for await (const item of items) {
-    await pause();
-    yield item;
-  }
 }
