@@ -67,6 +67,10 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
   program.hook('preSubcommand', async (_, command) => {
     if (program.args.some((argument) => argument === '-h' || argument === '--help')) return;
     origins = await applyConfig(command, program.commands, program.opts<ConfigFlags>(), terminal);
+    if (program.opts<{ printConfig?: boolean }>().printConfig !== true) return;
+    // Nothing runs, so nothing is missing.
+    for (const option of command.options) option.mandatory = false;
+    for (const argument of command.registeredArguments) argument.required = false;
   });
 
   const addCommand: AddCommand = <Options>(

@@ -24,6 +24,8 @@ export interface TerminalOptions {
   readonly commandLine?: string;
   /** Aborts when the user wants the command to stop. Default: never. */
   readonly interruption?: () => AbortSignal;
+  /** Aborts when nobody reads stdout any more (`| head`). Default: never. */
+  readonly readerGone?: AbortSignal;
 }
 
 /** Exit code, as shells give it for SIGINT. */
@@ -43,6 +45,8 @@ export class Terminal {
   readonly commandLine: string | undefined;
   /** Aborts when the user wants the command to stop; who asks for it has to stop by it. */
   readonly interruption: () => AbortSignal;
+  /** Data is dropped from here on; files are still written, and gates judged. */
+  readonly readerGone: AbortSignal;
   readonly #stdout: TextStream;
   readonly #stderr: TextStream;
   #statusShown = false;
@@ -55,6 +59,7 @@ export class Terminal {
     this.self = options.self;
     this.commandLine = options.commandLine;
     this.interruption = options.interruption ?? (() => new AbortController().signal);
+    this.readerGone = options.readerGone ?? new AbortController().signal;
   }
 
   /** Writes data that is no whole line. */
@@ -109,25 +114,39 @@ export class Terminal {
   }
 }
 
-/** The terminal of this process. A reader that closes the pipe early (`| head`) ends the process quietly. */
+/** The terminal of this process. */
 export function processTerminal(): Terminal {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(0);
-      // A full disk, say: nothing more can be told on this stream.
-      if (stream === process.stdout) process.stderr.write(`error: stdout: ${error.message}\n`);
-      process.exit(1);
-    });
-  }
+  const stdout = untilReaderGoes(process.stdout);
   return new Terminal({
-    stdout: process.stdout,
-    stderr: process.stderr,
+    stdout: stdout.stream,
+    stderr: untilReaderGoes(process.stderr).stream,
     environment: process.env,
     directory: process.cwd(),
     self: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
     commandLine: ['lowbit-kv', ...process.argv.slice(2).map(quoted)].join(' '),
     interruption: onceInterrupted(),
+    readerGone: stdout.gone,
   });
+}
+
+/** Drops what is written after the reader has closed the pipe, so that the command ends quietly and whole. */
+function untilReaderGoes(stream: NodeJS.WriteStream): { stream: TextStream; gone: AbortSignal } {
+  const controller = new AbortController();
+  const { signal } = controller;
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') return controller.abort();
+    // A full disk, say: nothing more can be told on this stream.
+    if (stream === process.stdout) process.stderr.write(`error: stdout: ${error.message}\n`);
+    process.exit(1);
+  });
+  const text: TextStream = {
+    isTTY: stream.isTTY,
+    get columns() {
+      return stream.columns;
+    },
+    write: (written) => signal.aborted || stream.write(written),
+  };
+  return { stream: text, gone: signal };
 }
 
 /** An argument as a shell takes it, the user's home as `~`: reports are published. */

@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CompareReport, ReportDiff } from '@lowbit-kv/harness';
 import { beforeAll, expect, test } from 'vitest';
-import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 import { writeTinyCapture } from './support/tiny-capture.js';
@@ -101,12 +100,4 @@ test('--help starts with examples', async () => {
   const { code, stdout } = await diff('--help');
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Examples:\n {2}\$ lowbit-kv diff before\.json after\.json\n/);
-});
-
-test('a reader that closed the pipe ends the command quietly', async () => {
-  const { code, stderr } = await runCli(['diff', 'before.json', 'worse.json', '--json'], {
-    directory,
-    closedStdout: true,
-  });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });

@@ -10,7 +10,6 @@ import { configGeometry } from '../src/estimate/config-geometry.js';
 import type { EstimatedRow, EstimateReport } from '../src/estimate/estimate-report.js';
 import { sequenceBytes, tokensThatFit } from '../src/estimate/fit.js';
 import { GEMMA_2_9B, LLAMA_3_1_8B, MISTRAL_7B, QWEN_2_5_7B } from './support/configs.js';
-import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
@@ -208,11 +207,9 @@ test.each<[string, object, RegExp]>([
   expect(() => configGeometry(config, 'config.json')).toThrow(message);
 });
 
-test('--help begins with examples; a reader that closed the pipe ends the command quietly', async () => {
+test('--help begins with examples', async () => {
   const help = await runHere(['estimate', '--help']);
   expect(help.stdout).toMatch(/^Examples:\n {2}\$ lowbit-kv estimate --config /);
-  const { code, signal, stderr } = await runCli(['estimate'], { closedStdout: true });
-  expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
 });
 
 function shape(

@@ -7,7 +7,6 @@ import { kivi } from '@lowbit-kv/scheme-kivi';
 import { oaken } from '@lowbit-kv/scheme-oaken';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { placeholderCalibration } from '../src/schemes/placeholder-calibration.js';
-import { runCli } from './support/run-cli.js';
 import { type HereOptions, runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 import { writeTinyCapture } from './support/tiny-capture.js';
@@ -214,14 +213,11 @@ test('a missing file, a folder, a cut capture', async () => {
   expect((await inspected(['cut.safetensors'])).stderr).toContain('SAFETENSORS_INVALID');
 });
 
-test('wrong command lines, help, and a reader that closed the pipe', async () => {
+test('wrong command lines and help', async () => {
   expect(await inspected([])).toMatchObject({ code: 2, stdout: '' });
   expect(await inspected(['a', 'b'])).toMatchObject({ code: 2, stdout: '' });
   expect((await inspected(['a', '--tensor', 'query'])).stderr).toMatch(/choices are key, value/);
   expect((await inspected(['--help'])).stdout).toMatch(/^Examples:\n {2}\$ lowbit-kv inspect /);
-  const closed = { directory, closedStdout: true };
-  const { code, signal, stderr } = await runCli(['inspect', 'scheme.json'], closed);
-  expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
 });
 
 function patched(bytes: Buffer, offset: number, value: number): Buffer {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { compareReportSchema } from '@lowbit-kv/harness';
 import { REPORT_FILES } from '@lowbit-kv/report';
 import { beforeAll, expect, test } from 'vitest';
-import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 import { writeTinyCapture } from './support/tiny-capture.js';
@@ -60,16 +59,6 @@ test('--out without a folder is a usage error', async () => {
   const { code, stderr } = await runHere(['compare', '--out']);
   expect(code).toBe(2);
   expect(stderr).toContain("'--out <folder>' argument missing");
-});
-
-test('a reader that leaves early ends the command quietly', async () => {
-  const args = ['compare', '--capture', 'tiny.safetensors', '--scheme', 'kivi-2bit-g32'];
-  const { code, stderr } = await runCli([...args, '--out', 'closed'], {
-    directory,
-    closedStdout: true,
-  });
-  expect(code).toBe(0);
-  expect(stderr).not.toContain('EPIPE');
 });
 
 test('--bench adds what a benchmark measured, and the page says from where', async () => {

@@ -26,6 +26,7 @@ try {
   checkInstalled();
   useFromCode();
   useCommand();
+  useConfiguration();
   checkTypes();
   console.log('The packed packages work in an empty project.');
 } finally {
@@ -117,6 +118,22 @@ function useCommand() {
   assert.equal(missing.status, 1);
   assert.equal(missing.stdout, '');
   assert.match(missing.stderr, /onnxruntime-node/);
+}
+
+/** In TypeScript, without a build step. */
+function useConfiguration() {
+  const command = join(project, 'node_modules/.bin/lowbit-kv');
+  writeFileSync(
+    join(project, 'lowbit-kv.config.ts'),
+    [
+      "import { type Config, defineConfig } from 'lowbit-kv';",
+      "const shared: Config = { scheme: ['./my-scheme.js'] };",
+      'export default defineConfig({ ...shared, compare: { positions: 7 } });',
+    ].join('\n'),
+  );
+  const printed = run(project, command, ['compare', '--print-config']);
+  assert.match(printed, /^positions +7 +compare\.positions of .*lowbit-kv\.config\.ts$/m);
+  assert.match(printed, /^scheme +\[".*\/my-scheme\.js"\] +scheme of /m);
 }
 
 function checkTypes() {

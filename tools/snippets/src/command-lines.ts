@@ -1,111 +1,96 @@
 /**
- * Checks the lines of shell blocks: commands that there are, with options that they have and files that are there.
+ * Lines of shell blocks, read as a shell would: commands of ours, to be run, and others, whose names and files are checked.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { run, Terminal } from 'lowbit-kv';
 import { type Block, ROOT } from './blocks.js';
+import { LINES } from './elsewhere.js';
 
 const { scripts: SCRIPTS } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   scripts: Record<string, string>;
 };
 
+export type Line =
+  /** Arguments of `lowbit-kv`. */
+  | { readonly kind: 'ours'; readonly args: readonly string[] }
+  /** Not run, for a reason; the arguments are those of ours. */
+  | { readonly kind: 'other'; readonly reason: string; readonly args?: readonly string[] };
+
 /** Lines without comments, continued ones joined. */
 export function commandLines({ text }: Block): string[] {
   return text
-    .replaceAll('\\\n', ' ')
+    .replaceAll(/\s*\\\n\s*/g, ' ')
     .split('\n')
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '');
 }
 
-/** Undefined when the line is right, else what is wrong. */
-export async function wrongCommand(block: Block, line: string): Promise<string | undefined> {
-  // A variable takes what a command prints.
-  const words = wordsOf(/^\w+=\$\((.*)\)$/.exec(line)?.[1] ?? line);
-  if (words.includes('&&')) {
-    const halves = line.split('&&').map((half) => wrongCommand(block, half.trim()));
-    return (await Promise.all(halves)).find((wrong) => wrong !== undefined);
+/** Throws for a line that names what is not there, or that would be neither run nor explained. */
+export function readLine({ file }: Block, line: string): Line {
+  const words = wordsOf(line.replaceAll('$PWD', workingFolder(file, line)));
+  const [first = '', ...rest] = words[0] === 'npx' ? words.slice(words[1] === '-y' ? 2 : 1) : words;
+  const isPnpm = first === 'pnpm' || first.startsWith('pnpm@');
+  const args = first === 'lowbit-kv' ? rest : isPnpm ? scriptOf(rest) : undefined;
+  const reason = LINES[`${file}: ${line}`];
+  if (args !== undefined)
+    return reason === undefined ? { kind: 'ours', args } : { kind: 'other', reason, args };
+  if (['npm install', 'pnpm add'].includes(words.slice(0, 2).join(' '))) {
+    for (const name of rest.slice(1)) requirePackage(name);
+    return { kind: 'other', reason: 'it needs a registry' };
   }
-  const { file } = block;
-  const [first, ...rest] = words[0] === 'npx' ? words.slice(words[1] === '-y' ? 2 : 1) : words;
-  if (first === 'lowbit-kv') return wrongOptions(rest);
-  if (first === 'pnpm' || first?.startsWith('pnpm@')) return wrongPnpm(rest, file);
-  if (first === 'npm')
-    return NPM.includes(rest[0] ?? '') ? undefined : `npm ${rest[0]} is not known`;
-  if (first === 'node') return missingFile(rest[0] ?? '', file);
-  if (first !== undefined && ENGINES.includes(first)) return missingEngineFile(rest, file);
-  return first === 'publint' ? undefined : `${first} is not known`;
+  if (reason === undefined) throw new Error(`nothing runs it, and nothing says why: ${line}`);
+  if (isPnpm) requireParts(rest);
+  else requireFiles(line, file);
+  return { kind: 'other', reason };
 }
 
-/** Of clusters and containers: their own options are not checked, files are, below the folder of the document. */
-const ENGINES = ['cd', 'docker', 'kubectl', 'sbatch'];
+/** Where a line is typed: beside the file, where it goes from there to the root of the repository. */
+function workingFolder(file: string, line: string): string {
+  return line.includes('--dir ../..') ? join(ROOT, dirname(file)) : ROOT.replace(/\/$/, '');
+}
 
-function missingEngineFile(words: readonly string[], file: string): string | undefined {
+/** Arguments of ours that a script of the repository stands for. */
+function scriptOf(words: readonly string[]): string[] | undefined {
+  const [command = '', ...rest] = words[0] === '--dir' ? words.slice(2) : words;
+  const isOurs = SCRIPTS[command]?.endsWith(`packages/cli/src/main.ts ${command}`) ?? false;
+  return isOurs ? [command, ...rest] : undefined;
+}
+
+/** Packages, scripts and files of a pnpm command. */
+function requireParts([command = '', ...rest]: readonly string[]): void {
+  if (command === '--filter') requirePackage(rest[0] ?? '');
+  else if (command === 'exec') {
+    for (const word of rest) if (/^[^-@].*\//.test(word)) requireFile(resolve(ROOT, word));
+  } else if (command !== 'start' && SCRIPTS[command] === undefined)
+    throw new Error(`no script ${command}`);
+}
+
+/** Scripts and manifests, somewhere below the folder of the document. */
+function requireFiles(line: string, file: string): void {
   const folder = join(ROOT, dirname(file));
-  const there = new Set(
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((path) => [
-      path,
-      basename(path),
-    ]),
-  );
-  const named = words.filter((word) => /\.(sh|ya?ml)$/.test(word));
-  const missing = named.find((word) => !there.has(word));
-  return missing === undefined ? undefined : `${missing} is not there`;
+  for (const [path] of line.matchAll(/[\w./-]+\.(sh|ya?ml|[cm]?js)\b/g)) {
+    const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).some(
+      (there) => there === path || basename(there) === path,
+    );
+    if (!found) throw new Error(`${path} is not there`);
+  }
 }
 
-const NPM = ['install', 'test', 'pack', 'publish'];
-
-async function wrongPnpm(words: readonly string[], file: string): Promise<string | undefined> {
-  const [command = '', ...rest] = words;
-  if (command === '--dir') return wrongPnpm(rest.slice(1), file);
-  if (command === '--filter') return isPackage(rest[0] ?? '') ? undefined : `no package ${rest[0]}`;
-  if (command === 'add') {
-    const unknown = rest.filter((name) => !isPackage(name) && !PEERS.includes(name));
-    return unknown.length === 0 ? undefined : `no package ${unknown.join(', ')}`;
-  }
-  if (command === 'exec') {
-    const missing = rest.filter((word) => /\.[cm]?ts$|\//.test(word) && !word.startsWith('@'));
-    return missing.map((word) => missingFile(word, 'README.md')).find((one) => one !== undefined);
-  }
-  if (command === 'start') return missingFile('package.json', file);
-  const script = SCRIPTS[command];
-  if (script === undefined) return `no script ${command}`;
-  return script.endsWith(`main.ts ${command}`) ? wrongOptions([command, ...rest]) : undefined;
+function requireFile(path: string): void {
+  if (!existsSync(path)) throw new Error(`${path} is not there`);
 }
 
 /** Peers that users install beside our packages. */
 const PEERS = ['onnxruntime-node', 'webgpu'];
 
-/** Read as the command reads them, and not run. */
-async function wrongOptions(args: readonly string[]): Promise<string | undefined> {
-  const errors: string[] = [];
-  const terminal = new Terminal({
-    stdout: { write: () => undefined },
-    stderr: { write: (text) => errors.push(text) },
-    environment: {},
-    directory: ROOT,
-  });
-  const code = await run([...args, '--no-config-file', '--print-config'], terminal);
-  if (code !== 0) return errors.join('');
-  const files = args.filter((word) => word.startsWith('./packages/'));
-  return files.map((word) => missingFile(word, 'README.md')).find((one) => one !== undefined);
-}
-
-/** Relative to the folder of the Markdown file. */
-function missingFile(path: string, file: string): string | undefined {
-  return existsSync(resolve(ROOT, dirname(file), path)) ? undefined : `${path} is not there`;
-}
-
-function isPackage(name: string): boolean {
-  return ['packages', 'examples']
-    .flatMap((parent) =>
-      readdirSync(join(ROOT, parent)).map((folder) => join(ROOT, parent, folder)),
-    )
-    .some((folder) => {
-      const manifest = join(folder, 'package.json');
+function requirePackage(name: string): void {
+  const isOurs = ['packages', 'examples'].some((parent) =>
+    readdirSync(join(ROOT, parent)).some((folder) => {
+      const manifest = join(ROOT, parent, folder, 'package.json');
       return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === name;
-    });
+    }),
+  );
+  if (!isOurs && !PEERS.includes(name)) throw new Error(`no package ${name}`);
 }
 
 /** As a shell splits them. */

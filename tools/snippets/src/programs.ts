@@ -2,10 +2,23 @@
  * The blocks that are programs: what they take as given, and what must be true of what they made.
  */
 import { presets as kiviPresets } from '@lowbit-kv/scheme-kivi';
-import type { Given } from './run-program.js';
+import { DEVICE_PROGRAMS } from './device-programs.js';
+import { MODEL_PROGRAMS } from './model-programs.js';
+import type { ReaderFolder } from './reader-folder.js';
+
+/** Names that a block uses and does not make; `exported` gets its default export. */
+export type Given = Readonly<Record<string, unknown>>;
 
 export interface Program {
-  readonly given?: () => Given | Promise<Given>;
+  /** `onEnd`: work for when the program has ended. */
+  readonly given?: (
+    reader: ReaderFolder,
+    onEnd: (work: () => unknown) => void,
+  ) => Given | Promise<Given>;
+  /** In place of modules that the block imports. */
+  readonly modules?: () => Promise<Readonly<Record<string, object>>>;
+  /** Texts of the block that name files and folders of the reader. */
+  readonly paths?: readonly string[];
   /** An expression over what the block made; it must be true. */
   readonly holds: string;
 }
@@ -39,21 +52,23 @@ const COMPAT: Program = {
 };
 
 export const PROGRAMS: Readonly<Record<string, Program>> = {
+  ...DEVICE_PROGRAMS,
+  ...MODEL_PROGRAMS,
   'packages/cli/README.md#2': {
     given: () => ({ exported: [] }),
-    holds: "exported[0].eval.windows === 4 && exported[0].gate.failIf[0] === 'ppl.delta>2%'",
+    holds: "exported[0].eval.windows === 4 && exported[0].eval.gate.failIf[0] === 'ppl.delta>2%'",
   },
   'packages/backend-onnx/README.md#2': {
     given: () => ({ schemes: kiviPresets }),
     holds: "kv.backends.get('onnx').id === 'onnx'",
   },
-  'packages/backend-cuda/README.md#2': {
-    given: () => ({ schemes: kiviPresets }),
-    holds: "kv.backends.get('cuda').id === 'cuda'",
-  },
   'packages/harness/README.md#1': {
     given: () => ({ schemes: [kiviPresets[0]], console: { log: () => undefined } }),
     holds: "report.schemes.length === 2 && report.schemes[1].status === 'measured'",
+  },
+  'packages/harness/docs/benchmarks.md#1': {
+    given: () => ({ schemes: [kiviPresets[0]], console: { log: () => undefined } }),
+    holds: "report.rows.length > 3 && report.rows.every(({ status }) => status === 'measured')",
   },
   'packages/scheme-kivi/README.md#1': CACHE,
   'packages/scheme-kivi/README.md#2': {

@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import { completionScript, type Shell } from '../completion/scripts.js';
 import { shellWords } from '../completion/words.js';
-import { builtinSchemes } from '../schemes/builtin-schemes.js';
+import { BUILTIN_PACKAGES, builtinSchemes } from '../schemes/builtin-schemes.js';
 import type { Terminal } from '../terminal.js';
 
 export async function completion(
@@ -12,7 +12,9 @@ export async function completion(
   program: Command,
   shell: string,
 ): Promise<undefined> {
-  const schemes = (await builtinSchemes()).map(({ scheme }) => scheme.id);
-  terminal.print(completionScript(shell as Shell, shellWords(program, schemes)));
+  const packages = BUILTIN_PACKAGES.map((name) => name.replace(/^.*scheme-/, ''));
+  const presets = (await builtinSchemes()).map(({ scheme }) => scheme.id);
+  const words = shellWords(program, [...packages, ...presets]);
+  terminal.print(completionScript(shell as Shell, words));
   return;
 }

@@ -67,14 +67,15 @@ export async function generateText(
     try {
       const { maxTokens } = options;
       const text = await streamText(terminal, run, tokenizer, { prompt, sampler, maxTokens });
-      terminal.note(summary(prompt.length, text));
+      const nobodyReads = text.end === 'interrupted' && terminal.readerGone.aborted;
+      terminal.note(summary(prompt.length, text, nobodyReads ? 'stdout closed' : ENDS[text.end]));
       terminal.note(cacheLine(await run.stats(), plan, run.length));
       if (options.againstF16 === true && text.end !== 'interrupted') {
         const signal = terminal.interruption();
         const difference = await compareWithF16(model, prompt, text.tokens, signal);
         terminal.note(differenceText(difference, tokenizer));
       }
-      return text.end === 'interrupted' ? INTERRUPTED : 0;
+      return text.end === 'interrupted' && !nobodyReads ? INTERRUPTED : 0;
     } finally {
       await run.dispose();
     }
@@ -156,12 +157,16 @@ function requireRoom(prompt: number, wanted: number, contextLimit: number | null
 
 const ENDS = { eos: 'end of text', length: '--max-tokens', interrupted: 'interrupted' } as const;
 
-function summary(prompt: number, { tokens, end, promptSeconds, seconds }: StreamedText): string {
+function summary(
+  prompt: number,
+  { tokens, promptSeconds, seconds }: StreamedText,
+  end: string,
+): string {
   const count = tokens.length;
   if (count === 0) return 'interrupted before the first token';
   const rate = count > 1 ? `, ${((count - 1) / seconds).toFixed(1)} tokens/s` : '';
   const promptRate = (prompt / promptSeconds).toFixed(0);
-  return `${count} tokens${rate} (${ENDS[end]}); prompt of ${prompt} tokens in ${promptSeconds.toFixed(2)} s, ${promptRate} tokens/s`;
+  return `${count} tokens${rate} (${end}); prompt of ${prompt} tokens in ${promptSeconds.toFixed(2)} s, ${promptRate} tokens/s`;
 }
 
 /** What the keys and values take, and what they would take in f16. */

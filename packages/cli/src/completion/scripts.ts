@@ -16,10 +16,13 @@ const flagsOf = (options: readonly OptionWords[]) =>
 
 /** Of the program and its commands, those that a value follows. */
 function* valued({ options, commands }: ShellWords): Generator<[string, OptionWords]> {
-  for (const option of options) if (option.takesValue) yield ['*', option];
+  for (const option of options) if (option.takesValue) yield ['', option];
   for (const { name, options: own } of commands)
     for (const option of own) if (option.takesValue) yield [name, option];
 }
+
+/** What stands alone after the name of a command. */
+const wordsOf = ({ options, values }: CommandWords) => [flagsOf(options), ...values].join(' ');
 
 function bashScript(words: ShellWords): string {
   const { program, options, commands } = words;
@@ -48,7 +51,7 @@ ${values.join('\n')}
     files=""
     case "$command" in
       "") words="${names.join(' ')} ${flagsOf(options)}" ;;
-${commands.map(({ name, options: own }) => `      ${name}) words="${flagsOf(own)}" ;;`).join('\n')}
+${commands.map((command) => `      ${command.name}) words="${wordsOf(command)}" ;;`).join('\n')}
     esac
   fi
   [ -n "$files" ] || COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -71,11 +74,24 @@ function zshScript({ program, options, commands }: ShellWords): string {
   };
   const argumentsOf = (own: readonly OptionWords[]) => own.map(specification).join(' \\\n');
   const cases = commands.map(
-    ({ name, options: own }) =>
-      `    ${name}) _arguments '*:file:_files' \\\n${argumentsOf(own)} ;;`,
+    ({ name, options: own, values }) =>
+      `    ${name}) _arguments '*:argument:${values.length === 0 ? '_lowbit_kv_more' : `(${values.join(' ')})`}' \\\n${argumentsOf(own)} ;;`,
+  );
+  const lists = new Map(
+    commands
+      .flatMap(({ options: own }) => own)
+      .filter(({ isVariadic, values }) => isVariadic && values.length > 0)
+      .flatMap(({ flags, values }) => flags.map((flag) => [flag, values] as const)),
   );
   return `#compdef ${program}
 # ${program} completion for zsh: put it as _${program} into a folder of $fpath.
+# More values of the last option, or files.
+_lowbit_kv_more() {
+  case \${words[(R)-*]} in
+${[...lists].map(([flag, values]) => `    ${flag}) compadd -- ${values.join(' ')} ;;`).join('\n')}
+  esac
+  _files
+}
 _lowbit_kv() {
   local -a commands
   commands=(
@@ -91,7 +107,7 @@ ${cases.join('\n')}
 ${argumentsOf(options)} ;;
   esac
 }
-compdef _lowbit_kv ${program}`;
+if [ "$funcstack[1]" = "_${program}" ]; then _lowbit_kv "$@"; else compdef _lowbit_kv ${program}; fi`;
 }
 
 function fishScript({ program, options, commands }: ShellWords): string {
@@ -101,12 +117,26 @@ function fishScript({ program, options, commands }: ShellWords): string {
     );
     const known = option.values.length === 0 ? '-r' : `-x -a '${option.values.join(' ')}'`;
     const value = option.takesValue ? ` ${known}` : '';
-    return `complete -c ${program} -n '${condition}' ${names.join(' ')}${value} -d '${escapedForFish(option.description)}'`;
+    const first = `complete -c ${program} -n '${condition}' ${names.join(' ')}${value} -d '${escapedForFish(option.description)}'`;
+    if (!option.isVariadic || option.values.length === 0) return first;
+    const more = `${condition}; and __lowbit_kv_after ${option.flags.join(' ')}`;
+    return `${first}\ncomplete -c ${program} -n '${more}' -f -a '${option.values.join(' ')}'`;
   };
-  const ofCommand = ({ name, options: own }: CommandWords) =>
-    own.map((option) => line(`__fish_seen_subcommand_from ${name}`, option));
+  const ofCommand = ({ name, options: own, values }: CommandWords) => [
+    ...own.map((option) => line(`__fish_seen_subcommand_from ${name}`, option)),
+    ...(values.length === 0
+      ? []
+      : [
+          `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -f -a '${values.join(' ')}'`,
+        ]),
+  ];
   return [
     `# ${program} completion for fish: put it into ~/.config/fish/completions/${program}.fish`,
+    '# Whether the last option that was typed is one of these.',
+    'function __lowbit_kv_after',
+    "  set -l options (string match -- '-*' (commandline -opc))",
+    '  contains -- "$options[-1]" $argv',
+    'end',
     ...commands.map(
       ({ name, description }) =>
         `complete -c ${program} -f -n __fish_use_subcommand -a ${name} -d '${escapedForFish(description)}'`,

@@ -17,7 +17,10 @@ export interface OptionWords {
 export interface CommandWords {
   readonly name: string;
   readonly description: string;
+  /** Its own, and those of the program that it takes too. */
   readonly options: readonly OptionWords[];
+  /** Of its arguments, where they are known; files otherwise. */
+  readonly values: readonly string[];
 }
 
 export interface ShellWords {
@@ -33,7 +36,13 @@ export function shellWords(program: Command, schemes: readonly string[]): ShellW
     commands: program.commands.map((command) => ({
       name: command.name(),
       description: command.description(),
-      options: wordsOf(command, schemes),
+      options: [
+        ...wordsOf(command, schemes),
+        ...program.options
+          .filter(({ long }) => long !== '--version')
+          .map((option) => optionWords(option, schemes)),
+      ],
+      values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
     })),
   };
 }

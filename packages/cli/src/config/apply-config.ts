@@ -3,12 +3,13 @@
  */
 import type { EventEmitter } from 'node:events';
 import { LowbitKvError } from '@lowbit-kv/core';
-import { type Command, InvalidArgumentError, type Option } from 'commander';
+import type { Command, Option } from 'commander';
 import type { Terminal } from '../terminal.js';
-import type { ConfigValue } from './config-values.js';
-import { invalidSetting, loadConfig } from './load-config.js';
+import type { ConfigValues } from './config-values.js';
+import { invalidSetting, type LoadedConfig, loadConfig } from './load-config.js';
+import { isSwitch, readValue, takesSeveral } from './option-values.js';
 
-/** Sources of commander's that a flag takes the place of. */
+/** Sources, in commander's words, that a flag takes the place of. */
 const REPLACED = ['config', 'env'];
 
 export interface ConfigFlags {
@@ -18,6 +19,16 @@ export interface ConfigFlags {
 
 /** Where the value of an option came from, beside commander's own words: a setting, or a variable. */
 export type Origins = ReadonlyMap<string, string>;
+
+/** The value of an option from one place, which others may take the place of. */
+interface Given {
+  readonly option: Option;
+  readonly value: unknown;
+  /** For people. */
+  readonly origin: string;
+  /** Why it cannot stand beside another of the same place. */
+  readonly clash: (other: Given) => LowbitKvError;
+}
 
 /** Environment variable of an option. */
 export function variableOf(option: Option): string {
@@ -33,105 +44,114 @@ export async function applyConfig(
   terminal: Terminal,
 ): Promise<Origins> {
   const origins = new Map<string, string>();
-  const set = (option: Option, value: unknown, source: string, origin: string) => {
-    command.setOptionValueWithSource(option.attributeName(), value, source);
-    origins.set(option.attributeName(), origin);
-  };
+  // Completion runs whenever a shell starts, in any folder.
+  if (command.options.length === 0) return origins;
   const named = typeof configFile === 'string' ? configFile : undefined;
-  const loaded = configFile === false ? undefined : await loadConfig(named, terminal);
-  const fromFile =
-    loaded === undefined
-      ? new Map<string, ConfigValue>()
-      : (await import('./config-values.js')).configValues(loaded, command, commands);
+  const file = configFile === false ? undefined : await loadConfig(named, terminal);
+  if (file !== undefined) {
+    const { configValues } = await import('./config-values.js');
+    const { shared, own } = configValues(file, command, commands);
+    put(command, 'config', fromFile(command, file, shared), origins);
+    put(command, 'config', fromFile(command, file, own), origins);
+  }
+  put(command, 'env', fromVariables(command, terminal), origins);
   for (const option of command.options) {
-    const setting: ConfigValue | undefined = fromFile.get(option.attributeName());
-    if (setting !== undefined && loaded !== undefined) {
-      const value = read(option, setting.value, (reason) =>
-        invalidSetting(loaded.path, setting.name, setting.value, reason),
-      );
-      set(option, value, 'config', `${setting.name} of ${loaded.path}`);
-    }
-    const variable = variableOf(option);
-    const text = terminal.environment[variable];
-    if (text !== undefined && text !== '') {
-      const isFlag = option.isBoolean() || option.negate;
-      set(
-        option,
-        read(option, isFlag ? truth(variable, text) : [text], (reason) =>
-          wrong(variable, text, reason),
-        ),
-        'env',
-        variable,
-      );
-    }
-    letFlagsWin(command, option, origins);
+    (command as unknown as EventEmitter).prependListener(`option:${option.name()}`, () =>
+      makeWay(command, option, origins),
+    );
   }
   return origins;
 }
 
-/** As commander would read texts of a flag. */
-function read(
-  option: Option,
-  value: ConfigValue['value'],
-  failure: (reason: string) => LowbitKvError,
-): unknown {
-  const takesValue = !option.isBoolean() && !option.negate;
-  if (typeof value === 'boolean') {
-    if (takesValue) throw failure(`a value of ${option.flags}`);
-    return value;
-  }
-  if (!takesValue) throw failure('true or false');
-  let result: unknown;
-  try {
-    for (const text of value) {
-      result = option.parseArg === undefined ? text : option.parseArg(text, result);
-      if (option.parseArg === undefined && option.variadic) result = [...value];
-    }
-  } catch (error) {
-    if (error instanceof InvalidArgumentError) throw failure(error.message);
-    throw error;
-  }
-  if (value.length > 1 && !Array.isArray(result)) throw failure('one value');
-  return result;
+function fromFile(command: Command, { path }: LoadedConfig, values: ConfigValues): Given[] {
+  return command.options.flatMap((option) => {
+    const setting = values.get(option.attributeName());
+    if (setting === undefined) return [];
+    const { name } = setting;
+    const invalid = (valid: string) => invalidSetting(path, name, setting.value, valid);
+    return [
+      {
+        option,
+        value: readValue(option, setting.value, invalid),
+        origin: `${name} of ${path}`,
+        clash: (other) => invalid(`it or ${other.origin}, not both`),
+      },
+    ];
+  });
 }
 
-function truth(variable: string, text: string): boolean {
+function fromVariables(command: Command, { environment }: Terminal): Given[] {
+  return command.options.flatMap((option) => {
+    const variable = variableOf(option);
+    const text = environment[variable] ?? '';
+    if (text === '') return [];
+    const invalid = (valid: string) =>
+      new LowbitKvError('OPTION_INVALID', {
+        message: `the environment variable ${variable} is not valid`,
+        value: text,
+        valid,
+        next: 'Correct it or unset it.',
+      });
+    const given = isSwitch(option)
+      ? truth(text, invalid)
+      : takesSeveral(option)
+        ? text.split(',').map((one) => one.trim())
+        : [text];
+    return [
+      {
+        option,
+        value: readValue(option, given, invalid),
+        origin: variable,
+        clash: (other) => invalid(`it or ${other.origin}, not both`),
+      },
+    ];
+  });
+}
+
+function truth(text: string, failure: (valid: string) => LowbitKvError): boolean {
   if (['1', 'true', 'yes'].includes(text.toLowerCase())) return true;
   if (['0', 'false', 'no'].includes(text.toLowerCase())) return false;
-  throw wrong(variable, text, '1, true, yes, 0, false, no');
+  throw failure('1, true, yes, 0, false, no');
 }
 
-function wrong(variable: string, value: string, valid: string): LowbitKvError {
-  return new LowbitKvError('OPTION_INVALID', {
-    message: `the environment variable ${variable} is not valid`,
-    value,
-    valid,
-    next: 'Correct it or unset it.',
-  });
+/** Values of one place, over those of the places before. */
+function put(
+  command: Command,
+  source: string,
+  given: readonly Given[],
+  origins: Map<string, string>,
+): void {
+  const isSet = ({ value }: Given) => value !== undefined;
+  for (const [i, one] of given.filter(isSet).entries()) {
+    const other = given.filter(isSet).find((two, j) => j < i && conflicts(one.option, two.option));
+    if (other !== undefined) throw one.clash(other);
+  }
+  for (const one of given) {
+    if (isSet(one)) makeWay(command, one.option, origins);
+    command.setOptionValueWithSource(one.option.attributeName(), one.value, source);
+    origins.set(one.option.attributeName(), one.origin);
+  }
 }
 
-/** A flag takes the place of what was set before, and of what it cannot be used with. */
-function letFlagsWin(command: Command, option: Option, origins: Map<string, string>): void {
-  const drop = (other: Option) => {
+/** Takes back what was set before, of the option and of those it cannot be used with. */
+function makeWay(command: Command, option: Option, origins: Map<string, string>): void {
+  for (const other of command.options) {
     const name = other.attributeName();
-    if (!REPLACED.includes(command.getOptionValueSource(name) ?? '')) return;
-    command.setOptionValueWithSource(
-      name,
-      other.defaultValue,
-      other.defaultValue === undefined ? undefined : 'default',
-    );
+    const isSame = name === option.attributeName();
+    if (!isSame && !conflicts(option, other)) continue;
+    if (!REPLACED.includes(command.getOptionValueSource(name) ?? '')) continue;
+    const source = other.defaultValue === undefined ? undefined : 'default';
+    command.setOptionValueWithSource(name, other.defaultValue, source);
     origins.delete(name);
-  };
-  (command as unknown as EventEmitter).prependListener(`option:${option.name()}`, () => {
-    drop(option);
-    for (const other of command.options) {
-      if (conflicts(option, other) || conflicts(other, option)) drop(other);
-    }
-  });
+  }
+}
+
+function conflicts(a: Option, b: Option): boolean {
+  return refuses(a, b) || refuses(b, a);
 }
 
 /** Commander keeps these to itself. */
-function conflicts(option: Option, other: Option): boolean {
+function refuses(option: Option, other: Option): boolean {
   return (option as unknown as { conflictsWith: readonly string[] }).conflictsWith.includes(
     other.attributeName(),
   );

@@ -5,7 +5,9 @@ import { dirname, resolve } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
 import type { Command, Option } from 'commander';
 import { nearest } from '../edit-distance.js';
+import { looksLikePath } from '../schemes/resolve-schemes.js';
 import { invalidSetting, type LoadedConfig } from './load-config.js';
+import { takesSeveral } from './option-values.js';
 import { blockName, gateBlock, settings } from './settings.js';
 
 /** What the configuration says of an option. */
@@ -16,94 +18,129 @@ export interface ConfigValue {
   readonly value: boolean | readonly string[];
 }
 
-/** By the attribute of the option. Throws CONFIG_INVALID for what no command has, or of the wrong kind. */
+/** By the attribute of the option. */
+export type ConfigValues = ReadonlyMap<string, ConfigValue>;
+
+interface Setting {
+  /** Attribute of the option. */
+  readonly key: string;
+  readonly name: string;
+  readonly value: unknown;
+  readonly isOfGate: boolean;
+}
+
+type Block = Readonly<Record<string, unknown>>;
+
+/**
+ * What stands in the file for every command, and in the block of this one. Throws CONFIG_INVALID for what no command has, or of
+ * the wrong kind, in the blocks of other commands too.
+ */
 export function configValues(
   { path, content }: LoadedConfig,
   command: Command,
   commands: readonly Command[],
-): ReadonlyMap<string, ConfigValue> {
-  const blocks = new Map(commands.map((one) => [blockName(one.name()), one]));
-  const values = new Map<string, ConfigValue>();
-  const options = optionsOf(command);
-  const take = (key: string, name: string, value: unknown) => {
-    const option = options.get(key);
-    if (option !== undefined)
-      values.set(key, {
-        name,
-        value: textsOf(option, check(path, name, key, value), dirname(path)),
-      });
-  };
-  for (const [key, value] of Object.entries(content)) {
-    if (key === 'gate' && isBlock(value)) {
-      for (const [inner, setting] of Object.entries(checkGate(path, value))) {
-        if (setting !== undefined)
-          take(inner === 'builtIn' ? 'gate' : inner, `gate.${inner}`, setting);
-      }
-      continue;
-    }
-    if (blocks.has(key) && isBlock(value)) continue;
-    if (!Object.hasOwn(settings.shape, key))
-      throw unknown(path, key, [
-        ...Object.keys(settings.shape),
-        ...(isBlock(value) ? blocks.keys() : []),
-      ]);
-    take(key, key, value);
-  }
-  for (const [name, owner] of blocks) {
+): { readonly shared: ConfigValues; readonly own: ConfigValues } {
+  const owners = new Map(commands.map((one) => [blockName(one.name()), one]));
+  const isOfOneCommand = (key: string) => owners.has(key) && isBlock(content[key]);
+  const everywhere = Object.fromEntries(
+    Object.entries(content).filter(([key]) => !isOfOneCommand(key)),
+  );
+  const shared = settingsOf(path, everywhere, '', Object.keys(settings.shape), [...owners.keys()]);
+  const taken = shared.filter((setting) => isForAll(command, setting));
+  const own: Setting[] = [];
+  for (const [name, owner] of owners) {
     const block = content[name];
     if (!isBlock(block)) continue;
-    const known = optionsOf(owner);
-    for (const [key, value] of Object.entries(block)) {
-      if (!known.has(key)) throw unknown(path, `${name}.${key}`, [...known.keys()], key);
-      check(path, `${name}.${key}`, key, value);
-      if (owner === command) take(key, `${name}.${key}`, value);
-    }
+    const found = settingsOf(path, block, `${name}.`, [...optionsOf(owner).keys()]);
+    if (owner === command) own.push(...found);
+  }
+  return { shared: valuesFor(command, path, taken), own: valuesFor(command, path, own) };
+}
+
+/** By attribute. */
+function optionsOf(command: Command): ReadonlyMap<string, Option> {
+  return new Map(command.options.map((option) => [option.attributeName(), option]));
+}
+
+function settingsOf(
+  file: string,
+  block: Block,
+  prefix: string,
+  known: readonly string[],
+  blocks: readonly string[] = [],
+): Setting[] {
+  return Object.entries(block).flatMap(([key, value]) => {
+    const name = prefix + key;
+    if (!known.includes(key))
+      throw unknown(file, name, isBlock(value) ? [...known, ...blocks] : known, key);
+    if (key === 'gate' && isBlock(value)) return gateSettings(file, value, name);
+    const { success, error } = settings.shape[key as keyof typeof settings.shape].safeParse(value);
+    if (success) return [{ key, name, value, isOfGate: false }];
+    const valid = error.issues.map(({ message }) => message).join('; ');
+    throw invalidSetting(file, name, value, valid);
+  });
+}
+
+function gateSettings(file: string, block: Block, name: string): Setting[] {
+  const known = Object.keys(gateBlock.shape);
+  const extra = Object.keys(block).find((key) => !known.includes(key));
+  if (extra !== undefined) throw unknown(file, `${name}.${extra}`, known, extra);
+  const { success, error, data } = gateBlock.safeParse(block);
+  if (!success)
+    throw invalidSetting(file, name, block, error.issues.map(({ message }) => message).join('; '));
+  const { builtIn, failIf } = data;
+  const setting = (key: string, inner: string, value: unknown) =>
+    value === undefined ? [] : [{ key, name: `${name}.${inner}`, value, isOfGate: true }];
+  return [...setting('gate', 'builtIn', builtIn), ...setting('failIf', 'failIf', failIf)];
+}
+
+/**
+ * What stands for every command is for those that can take it: a list for options that take several, a gate for commands that
+ * have one, `out` for those that write a folder of reports.
+ */
+function isForAll(command: Command, { key, value, isOfGate }: Setting): boolean {
+  const options = optionsOf(command);
+  const option = options.get(key);
+  if (option === undefined || (isOfGate && !options.has('gate'))) return false;
+  if (key === 'out' && !option.flags.includes('<folder>')) return false;
+  return !Array.isArray(value) || takesSeveral(option);
+}
+
+function valuesFor(command: Command, file: string, found: readonly Setting[]): ConfigValues {
+  const options = optionsOf(command);
+  const values = new Map<string, ConfigValue>();
+  for (const { key, name, value } of found) {
+    const other = values.get(key);
+    if (other !== undefined) throw invalidSetting(file, name, value, `it or ${other.name}`);
+    const texts = textsOf(options.get(key) as Option, value, dirname(file));
+    values.set(key, { name, value: texts });
   }
   return values;
 }
 
-/** By attribute, without those of every program. */
-export function optionsOf(command: Command): ReadonlyMap<string, Option> {
-  return new Map(command.options.map((option) => [option.attributeName(), option]));
-}
-
-function isBlock(value: unknown): value is Record<string, unknown> {
+function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function check(file: string, name: string, key: string, value: unknown): unknown {
-  const { success, error, data } =
-    settings.shape[key as keyof typeof settings.shape].safeParse(value);
-  if (success) return data;
-  throw invalidSetting(file, name, value, error.issues.map(({ message }) => message).join('; '));
-}
-
-function checkGate(file: string, block: Record<string, unknown>) {
-  const { success, error, data } = gateBlock.safeParse(block);
-  if (success) return data;
-  const extra = Object.keys(block).find((key) => !Object.hasOwn(gateBlock.shape, key));
-  if (extra !== undefined)
-    throw unknown(file, `gate.${extra}`, Object.keys(gateBlock.shape), extra);
-  throw invalidSetting(file, 'gate', block, error.issues.map(({ message }) => message).join('; '));
-}
-
-/** Paths in a file are relative to it. */
-const PATH = /[<[](file|folder|directory)(\.\.\.)?[>\]]/;
-/** These may be names too. */
-const PATH_OR_NAME = /[<[](model|scheme|json)(\.\.\.)?[>\]]/;
-
 function textsOf(option: Option, value: unknown, folder: string): ConfigValue['value'] {
   if (typeof value === 'boolean') return value;
-  const isPath = PATH.test(option.flags);
-  const mayBePath = isPath || PATH_OR_NAME.test(option.flags);
   return (Array.isArray(value) ? value : [value]).map((one: unknown) => {
-    if (typeof one !== 'string') return typeof one === 'object' ? JSON.stringify(one) : String(one);
-    return isPath || (mayBePath && /^\.{1,2}[/\\]/.test(one)) ? resolve(folder, one) : one;
+    if (typeof one === 'object') return JSON.stringify(one);
+    const text = String(one);
+    return typeof one === 'string' && isPath(option, text) ? resolve(folder, text) : text;
   });
 }
 
-function unknown(file: string, name: string, valid: readonly string[], key = name): LowbitKvError {
-  const near = nearest(key, [...valid]);
+/** Paths in a file are relative to it; models and schemes may be names too. */
+function isPath({ flags }: Option, text: string): boolean {
+  if (/<(file|folder|directory)(\.{3})?>/.test(flags)) return true;
+  if (flags.includes('<json>')) return !text.trimStart().startsWith('{');
+  if (flags.includes('<scheme')) return looksLikePath(text);
+  return flags.includes('<model>') && /^\.{1,2}([/\\]|$)/.test(text);
+}
+
+function unknown(file: string, name: string, valid: readonly string[], key: string): LowbitKvError {
+  const near = nearest(key, valid);
   return new LowbitKvError('CONFIG_INVALID', {
     message: 'the configuration has a setting that there is not',
     value: name,

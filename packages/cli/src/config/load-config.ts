@@ -1,10 +1,9 @@
 /**
- * Finds and loads a configuration file: lowbit-kv.config in the user's directory or above it, up to the root of the repository.
+ * Finds and loads a configuration file: lowbit-kv.config in the user's directory or, in a repository, above it up to the root.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, extname, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { LowbitKvError } from '@lowbit-kv/core';
 import type { Terminal } from '../terminal.js';
 
@@ -37,25 +36,41 @@ export async function loadConfig(
 }
 
 function findConfig({ directory, environment }: Terminal): string | undefined {
-  if (environment.LOWBIT_KV_CONFIG_FILE !== undefined)
-    return resolve(directory, environment.LOWBIT_KV_CONFIG_FILE);
-  for (let folder = resolve(directory); ; folder = dirname(folder)) {
+  const { LOWBIT_KV_CONFIG_FILE: chosen = '' } = environment;
+  if (chosen !== '') return resolve(directory, chosen);
+  for (const folder of searched(resolve(directory))) {
     const found = CONFIG_NAMES.map((name) => join(folder, name)).filter((path) => existsSync(path));
     if (found.length > 1)
       throw invalid(folder, 'there are several configuration files', found, 'one of them');
     if (found.length === 1) return found[0];
-    if (existsSync(join(folder, '.git')) || dirname(folder) === folder) return undefined;
   }
+  return undefined;
+}
+
+/** Outside a repository only the directory itself: a configuration is code, and folders above may be anybody's. */
+function searched(directory: string): string[] {
+  const folders = [directory];
+  for (let folder = directory; !existsSync(join(folder, '.git')); ) {
+    folder = dirname(folder);
+    if (folder === folders.at(-1)) return [directory];
+    folders.push(folder);
+  }
+  return folders;
 }
 
 async function contentOf(path: string): Promise<unknown> {
   try {
     if (extname(path) === '.json') return JSON.parse(await readFile(path, 'utf8'));
-    if (/^\.[cm]?ts$/.test(extname(path))) {
-      const { createJiti } = await import('jiti');
-      return await createJiti(path, { moduleCache: false }).import(path, { default: true });
-    }
-    return ((await import(pathToFileURL(path).href)) as { default?: unknown }).default;
+    const [{ createJiti }, lowbitKv] = await Promise.all([import('jiti'), import('../index.js')]);
+    const jiti = createJiti(path, {
+      // `npx lowbit-kv` is not installed where the file lies.
+      virtualModules: { 'lowbit-kv': lowbitKv },
+      moduleCache: false,
+      // Its default is a folder that other users may write to.
+      fsCache: false,
+    });
+    const exported = await jiti.import<{ readonly default?: unknown }>(path);
+    return exported.default;
   } catch (cause) {
     const value = cause instanceof Error ? cause.message : String(cause);
     throw invalid(path, 'the configuration does not load', value, 'a readable file', cause);

@@ -10,6 +10,14 @@ const number = z.number();
 const texts = z.union([z.string(), z.array(z.string())]);
 const numbers = z.union([z.number(), z.array(z.number())]);
 
+/** What fails a run of a command that has a gate: that of `--gate`, and conditions as `--fail-if` takes them. */
+export const gateBlock = z.strictObject({
+  builtIn: flag.optional(),
+  failIf: texts.optional(),
+});
+
+export type GateBlock = z.infer<typeof gateBlock>;
+
 /** Every option of every command: `--fail-if` is `failIf`. Values are read as those of flags are. */
 export const settings = z.strictObject({
   againstF16: flag.optional(),
@@ -35,7 +43,8 @@ export const settings = z.strictObject({
   failIf: texts.optional(),
   firstToken: number.optional(),
   fresh: flag.optional(),
-  gate: flag.optional(),
+  /** `true` is `--gate`. */
+  gate: z.union([flag, gateBlock]).optional(),
   geometry: z.union([text, z.record(text, z.unknown())]).optional(),
   headDim: numbers.optional(),
   heads: texts.optional(),
@@ -87,14 +96,6 @@ export const settings = z.strictObject({
 
 /** Settings of options. */
 export type Settings = z.infer<typeof settings>;
-
-/** What fails a run: that of `--gate`, and conditions as `--fail-if` takes them. */
-export const gateBlock = z.strictObject({
-  builtIn: flag.optional(),
-  failIf: texts.optional(),
-});
-
-export type GateBlock = z.infer<typeof gateBlock>;
 
 /** Name of a command as the name of its block: exportOnnx for export-onnx. */
 export function blockName(command: string): string {

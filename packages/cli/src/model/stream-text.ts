@@ -19,7 +19,7 @@ export interface StreamedText {
   readonly seconds: number;
 }
 
-/** Ends at an interruption. Whatever ends it, the text that came is written whole. */
+/** Ends at an interruption, or when nobody reads. Whatever ends it, the text that came is written whole. */
 export async function streamText(
   terminal: Terminal,
   run: TokenRun,
@@ -27,7 +27,8 @@ export async function streamText(
   options: Omit<GenerateOptions, 'eosIds' | 'signal'>,
 ): Promise<StreamedText> {
   const { eosIds } = tokenizer;
-  const steps = generate(run, { ...options, eosIds, signal: terminal.interruption() });
+  const signal = AbortSignal.any([terminal.interruption(), terminal.readerGone]);
+  const steps = generate(run, { ...options, eosIds, signal });
   const stream = tokenizer.createTextStream();
   const tokens: number[] = [];
   const started = performance.now();

@@ -146,7 +146,8 @@ function packageNames(name: string): string[] {
     : [];
 }
 
-function looksLikePath(name: string): boolean {
+/** Whether `--scheme` reads a name as a path before anything else. */
+export function looksLikePath(name: string): boolean {
   return /^\.{1,2}[/\\]/.test(name) || isAbsolute(name) || FILE.test(name);
 }
 

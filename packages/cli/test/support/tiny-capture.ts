@@ -14,8 +14,9 @@ export const TINY_CAPTURE = {
 export async function writeTinyCapture(
   file: string,
   metadata: Readonly<Record<string, string>> = {},
+  headDim: number = TINY_CAPTURE.headDim,
 ): Promise<void> {
-  const { layers, queryHeads, kvHeads, headDim, tokens, queries } = TINY_CAPTURE;
+  const { layers, queryHeads, kvHeads, tokens, queries } = TINY_CAPTURE;
   let seed = 7;
   const tensor = (name: string, heads: number, rows: number): TensorToWrite => {
     const shape = [1, heads, rows, headDim];

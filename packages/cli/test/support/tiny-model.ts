@@ -28,7 +28,6 @@ export const TINY_HEADS = { query: SIZES.queryHeads, kv: SIZES.kvHeads, dim: SIZ
 
 const CONFIG = {
   model_type: 'tiny',
-  num_hidden_layers: SIZES.layers,
   num_attention_heads: SIZES.queryHeads,
   num_key_value_heads: SIZES.kvHeads,
   head_dim: SIZES.headDim,
@@ -42,14 +41,20 @@ const CHAT_TEMPLATE =
 export type FolderFiles = Readonly<Record<string, string | Uint8Array>>;
 
 /** Files by path in the folder. `chat`: with a chat template; `seed`: of the weights. */
-export function tinyModelFiles({ chat = true, context = CONTEXT, seed = 5 } = {}): FolderFiles {
+export function tinyModelFiles({
+  chat = true,
+  context = CONTEXT,
+  seed = 5,
+  layers = SIZES.layers,
+} = {}): FolderFiles {
   const { tokenizerJson, tokenizerConfig } = byteLevelTokenizer();
+  const limits = { num_hidden_layers: layers, max_position_embeddings: context };
   return {
-    'config.json': JSON.stringify({ ...CONFIG, max_position_embeddings: context }),
+    'config.json': JSON.stringify({ ...CONFIG, ...limits }),
     'tokenizer.json': JSON.stringify(tokenizerJson),
     'tokenizer_config.json': JSON.stringify(tokenizerConfig),
     ...(chat && { 'chat_template.jinja': CHAT_TEMPLATE }),
-    'onnx/model.onnx': decoderBytes(context, seed),
+    'onnx/model.onnx': decoderBytes(context, seed, layers),
   };
 }
 
@@ -60,9 +65,9 @@ export async function writeFiles(folder: string, files: FolderFiles): Promise<vo
   }
 }
 
-function decoderBytes(positions: number, seed: number): Uint8Array {
+function decoderBytes(positions: number, seed: number, layers: number): Uint8Array {
   const { model } = tinyDecoder(groupQuery({ bias: true }), {
-    sizes: { ...SIZES, positions },
+    sizes: { ...SIZES, layers, positions },
     seed,
   });
   const head = model.graph?.initializer.find(({ name }) => name === 'head');
