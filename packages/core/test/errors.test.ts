@@ -323,6 +323,7 @@ const ELSEWHERE: readonly ErrorCode[] = [
   'DEVICE_OUT_OF_MEMORY',
   'DEVICE_RESOURCE_STATE',
   'KERNEL_IMAGE_INVALID',
+  'CONFIG_INVALID',
 ];
 
 it('has a bad input for every code of core', () => {
