@@ -48,7 +48,8 @@ export async function streamText(
       terminal.write(stream.push(step.value.token));
     }
   } catch (error) {
-    if (error instanceof Interrupted) return ended('interrupted');
+    const isGone = terminal.readerGone.aborted && error === terminal.readerGone.reason;
+    if (isGone || error instanceof Interrupted) return ended('interrupted');
     throw error;
   } finally {
     terminal.write(`${stream.flush()}\n`);
