@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as contract from '../../src/contract/index.js';
 import { defineScheme, referenceBackend } from '../../src/index.js';
+import type { describePrograms } from '../../src/programs/index.js';
 import { asymmetric, channelScaled, inlineScheme, symmetric } from '../../src/testing/index.js';
 import { documentProgram, runProgram } from '../support/document-program.js';
 
@@ -21,6 +22,7 @@ const presets = [
 
 const text = readFileSync(new URL('../../docs/contract-suite.md', import.meta.url), 'utf8');
 const registered: string[] = [];
+const programs: string[] = [];
 await runProgram(documentProgram(text).code, {
   '@lowbit-kv/core/contract': {
     describeBackend: (...args: Parameters<typeof contract.describeBackend>) => {
@@ -32,9 +34,16 @@ await runProgram(documentProgram(text).code, {
       contract.describeScheme(...args);
     },
   },
+  // packages/core/test/programs runs them.
+  '@lowbit-kv/core/programs': {
+    describePrograms: (...args: Parameters<typeof describePrograms>) => {
+      programs.push(args[0].id);
+    },
+  },
   '../src/index.js': { presets, myBackend: referenceBackend },
 });
 
 test('the document registers every scheme and the backend', () => {
   expect(registered).toEqual([...presets.map(({ id }) => id), 'reference']);
+  expect(programs).toEqual(['reference']);
 });
