@@ -133,7 +133,7 @@ function textsOf(option: Option, value: unknown, folder: string): ConfigValue['v
 
 /** Paths in a file are relative to it; models and schemes may be names too. */
 function isPath({ flags }: Option, text: string): boolean {
-  if (/<(file|folder|directory)(\.{3})?>/.test(flags)) return true;
+  if (/<(file|folder|directory|path)(\.{3})?>/.test(flags)) return true;
   if (flags.includes('<json>')) return !text.trimStart().startsWith('{');
   if (flags.includes('<scheme')) return looksLikePath(text);
   return flags.includes('<model>') && /^\.{1,2}([/\\]|$)/.test(text);

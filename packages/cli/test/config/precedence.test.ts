@@ -106,6 +106,7 @@ test('paths of a file are relative to it, names stay', async () => {
     exportOnnx: { out: 'graphs', scheme: 'kivi', geometry: { layers: 1 } },
     estimate: { geometry: 'geometry.json' },
     generate: { model: '.' },
+    bench: { out: 'figures' },
   };
   const directory = directoryWith({ 'lowbit-kv.config.json': JSON.stringify(content) });
   const folder = join(directory, '..');
@@ -117,6 +118,7 @@ test('paths of a file are relative to it, names stay', async () => {
   expect([out?.value, scheme?.value]).toEqual([join(folder, 'graphs'), 'kivi']);
   const estimate = await effective(['estimate'], directory);
   expect(estimate.geometry?.value).toBe(join(folder, 'geometry.json'));
+  expect((await effective(['bench'], directory)).out?.value).toBe(join(folder, 'figures'));
   expect((await effective(['eval'], directory)).model?.value).toBe('org/name');
   expect((await effective(['generate'], directory)).model?.value).toBe(folder);
   const tune = await effective(['tune', '--budget-bits', '3', '--capture', 'x'], directory);
