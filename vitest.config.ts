@@ -26,6 +26,7 @@ export default defineConfig({
     isolate: false,
     // Property tests share two cores in CI.
     testTimeout: 30_000,
+    hookTimeout: 60_000,
     coverage: { include: ['packages/*/src/**/*.ts'] },
     // `extends: true` matters: without it a project does not inherit the conditions above.
     projects: Object.entries(PROJECTS).map(([name, folders]) => ({

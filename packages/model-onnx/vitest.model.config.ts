@@ -14,5 +14,6 @@ export default defineConfig({
     maxWorkers: 1,
     isolate: false,
     testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

@@ -13,45 +13,46 @@ struct Fragments {
   uint32_t a[4], b[2];
 };
 
-template <int DEPTH, class Sum, class Product>
-void multiply(const char* what, Sum (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, Product product) {
+/// `left` and `right` give an element of a register of a and of b.
+template <int DEPTH, class Sum, class Left, class Right>
+void multiply(const char* what, Sum (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, Left left, Right right) {
   Fragments<Sum> given = {{sum[0], sum[1], sum[2], sum[3]}, {a[0], a[1], a[2], a[3]}, {b0, b1}};
   struct Taken { Sum sum[4]; };
   const Taken taken = host::together<Taken>(what, given, [&](auto& in, auto& out) {
     // Elements of a register lie side by side in k; the upper half of k is in registers two on.
     constexpr int OF_REGISTER = DEPTH / 8;
+    Sum rows[16][DEPTH], columns[8][DEPTH];
+    for (int k = 0; k < DEPTH; k++) {
+      const int t = k % (DEPTH / 2) / OF_REGISTER, half = k / (DEPTH / 2), element = k % OF_REGISTER;
+      for (int row = 0; row < 16; row++) rows[row][k] = left(in[row % 8 * 4 + t]->a[2 * half + row / 8], element);
+      for (int column = 0; column < 8; column++) columns[column][k] = right(in[column * 4 + t]->b[half], element);
+    }
     for (int row = 0; row < 16; row++) {
       for (int column = 0; column < 8; column++) {
-        const int place = 2 * (row / 8) + column % 2;
-        Sum total = in[row % 8 * 4 + column / 2]->sum[place];
+        const int lane = row % 8 * 4 + column / 2, place = 2 * (row / 8) + column % 2;
         Sum products = 0;
-        for (int k = 0; k < DEPTH; k++) {
-          const int t = k % (DEPTH / 2) / OF_REGISTER, half = k / (DEPTH / 2), element = k % OF_REGISTER;
-          products += product(in[row % 8 * 4 + t]->a[2 * half + row / 8], in[column * 4 + t]->b[half], element);
-        }
-        out[row % 8 * 4 + column / 2]->sum[place] = total + products;
+        for (int k = 0; k < DEPTH; k++) products += rows[row][k] * columns[column][k];
+        out[lane]->sum[place] = in[lane]->sum[place] + products;
       }
     }
   });
   for (int i = 0; i < 4; i++) sum[i] = taken.sum[i];
 }
 
+inline int unsignedOf(uint32_t bytes, int i) { return static_cast<int>(bytes >> 8 * i & 255); }
+inline int signedOf(uint32_t bytes, int i) { return static_cast<int8_t>(bytes >> 8 * i & 255); }
+inline float halfOf(uint32_t pair, int i) { return __half2float({static_cast<uint16_t>(pair >> 16 * i)}); }
+
 inline void multiplySigned(int (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  multiply<32>("multiplySigned", sum, a, b0, b1, [](uint32_t x, uint32_t y, int i) {
-    return static_cast<int>(x >> 8 * i & 255) * static_cast<int8_t>(y >> 8 * i & 255);
-  });
+  multiply<32>("multiplySigned", sum, a, b0, b1, unsignedOf, signedOf);
 }
 
 inline void multiplyUnsigned(int (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  multiply<32>("multiplyUnsigned", sum, a, b0, b1, [](uint32_t x, uint32_t y, int i) {
-    return static_cast<int>(x >> 8 * i & 255) * static_cast<int>(y >> 8 * i & 255);
-  });
+  multiply<32>("multiplyUnsigned", sum, a, b0, b1, unsignedOf, unsignedOf);
 }
 
-inline float halfOf(uint32_t pair, int i) { return __half2float({static_cast<uint16_t>(pair >> 16 * i)}); }
-
 inline void multiplyHalves(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  multiply<16>("multiplyHalves", sum, a, b0, b1, [](uint32_t x, uint32_t y, int i) { return halfOf(x, i) * halfOf(y, i); });
+  multiply<16>("multiplyHalves", sum, a, b0, b1, halfOf, halfOf);
 }
 
 inline uint32_t transposed(uint32_t rows) {
