@@ -1,4 +1,5 @@
-// The backend passes the contract suite of core on dawn with SwiftShader, or on the GPU of this machine with LOWBIT_KV_GPU=1.
+// The backend passes the contract suite of core on dawn with SwiftShader, or on the GPU of this machine with LOWBIT_KV_GPU=1. On
+// SwiftShader, whose compiler takes minutes for the shaders of all plans, a third of them a day; all with LOWBIT_KV_WHOLE_CONTRACT=1.
 import { describeBackend, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { afterAll, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
@@ -8,11 +9,17 @@ import { swiftShaderDevice } from './support/swiftshader.js';
 // SwiftShader compiles every pipeline and runs every invocation on the processor.
 vi.setConfig({ testTimeout: 120_000 });
 
-const { device, backend } =
-  process.env.LOWBIT_KV_GPU === '1' ? await openNodeGpu() : await emulated();
+const isGpu = process.env.LOWBIT_KV_GPU === '1';
+const isWhole = isGpu || process.env.LOWBIT_KV_WHOLE_CONTRACT === '1';
+const SHARES = 3;
+const today = Math.floor(Date.now() / 86_400_000);
+
+const { device, backend } = isGpu ? await openNodeGpu() : await emulated();
 afterAll(() => device.destroy());
 
-describeBackend(backend, { tolerances: F32_ATTENTION, mayRefuse: [] });
+const share = isWhole ? { part: 0, of: 1 } : { part: today % SHARES, of: SHARES };
+if (!isWhole) process.stderr.write(`plans of the contract: part ${share.part} of ${SHARES}\n`);
+describeBackend(backend, { tolerances: F32_ATTENTION, mayRefuse: [], share });
 
 async function emulated() {
   const device = await swiftShaderDevice();

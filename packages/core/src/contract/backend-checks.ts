@@ -18,6 +18,11 @@ export interface BackendContractOptions {
   readonly tolerances?: AttentionTolerances;
   /** Reasons that plans may be refused for: a plan that is refused for another one fails. Default: any reason. */
   readonly mayRefuse?: readonly RegExp[];
+  /**
+   * Programs run on every `of`-th plan, from plan `part` (0 to `of - 1`) on: for devices that compile slowly. What the
+   * backend says of plans is checked for all. Default: all.
+   */
+  readonly share?: { readonly part: number; readonly of: number };
 }
 
 /** All checks of a backend. Plans that `supports` refuses give skipped checks with the reasons. */
@@ -33,6 +38,7 @@ export function backendChecks(
     return check(title, () => withTwin(open(plan), run), refusal(support));
   };
   const plans = allPlans();
+  const { part, of } = options.share ?? { part: 0, of: 1 };
   return [
     check('the object satisfies the backend contract', async () => {
       checkBackend(backend);
@@ -42,7 +48,9 @@ export function backendChecks(
     check('executes at least one plan, and names its reasons for every other', async () => {
       checkSupport(backend, plans, options.mayRefuse);
     }),
-    ...plans.map(({ name, plan }) => onPlan(`plan: ${name}`, plan, mixedProgram)),
+    ...plans
+      .filter((_, i) => i % of === part)
+      .map(({ name, plan }) => onPlan(`plan: ${name}`, plan, mixedProgram)),
     ...lifeCyclePlans().map(({ name, plan }) =>
       check(`bytes: ${name}`, () => byteAccounting(backend, plan), refusal(backend.supports(plan))),
     ),

@@ -196,3 +196,16 @@ test.each([
   if (message === null) await expect(run).resolves.toBeUndefined();
   else await expect(run).rejects.toThrow(message);
 });
+
+test('shares of the plans make the whole, and leave every other check where it is', () => {
+  const namesOf = (share?: { part: number; of: number }) =>
+    backendChecks(doctored.onlyHeadDim(64), share && { share }).map(({ name }) => name);
+  const whole = namesOf();
+  const parts = [0, 1, 2].map((part) => namesOf({ part, of: 3 }));
+  const isPlan = (name: string) => name.startsWith('plan: ');
+  expect(new Set(parts.flat())).toEqual(new Set(whole));
+  for (const part of parts) {
+    expect(part.filter((name) => !isPlan(name))).toEqual(whole.filter((name) => !isPlan(name)));
+    expect(part.filter(isPlan).length * 3 - whole.filter(isPlan).length).toBeLessThan(3);
+  }
+});
