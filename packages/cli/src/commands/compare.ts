@@ -59,7 +59,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   const given = named.map(({ scheme }) => scheme);
   const kv = await openRegistry(terminal, given, options.backend);
   const schemes = kv.schemes.list();
-  const read =
+  const fromFile =
     options.calibration === undefined
       ? {}
       : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
@@ -75,7 +75,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
       schemes,
       simulations,
       backend: kv.backends.get(options.backend),
-      calibrations: { ...calibrationsOf(named), ...read },
+      calibrations: { ...calibrationsOf(named), ...fromFile },
       allowEmulation: options.allowEmulation ?? false,
       ...(options.positions === undefined ? {} : { positions: options.positions }),
       ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
