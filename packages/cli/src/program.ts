@@ -3,7 +3,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import { SHELLS } from './completion/scripts.js';
-import { applyConfig, type ConfigFlags, type Origins } from './config/apply-config.js';
+import { applyConfig, type ConfigFlags, type Sources } from './config/apply-config.js';
 import { failIfOption, gateOption } from './gate-option.js';
 import { readOwnManifest } from './manifest.js';
 import { addModelCommands } from './model-commands.js';
@@ -36,7 +36,8 @@ export type AddCommand = <Options>(
 
 const SETTINGS_HELP =
   '\nOptions may also stand in lowbit-kv.config.{ts,js,json}, or in the environment: LOWBIT_KV_ and the name, in capitals.\n' +
-  'Flags win over the environment, that over the file; --print-config shows what came from where.';
+  'Flags win over the environment, that over the file; --print-config shows what came from where.\n' +
+  'LOWBIT_KV_LOG=info tells on stderr which plans run, LOWBIT_KV_LOG=debug all that backends are given too.';
 
 export function createProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const { version } = readOwnManifest();
@@ -63,10 +64,10 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
       '--print-config',
       'print the options that the command would run with, and where each came from',
     );
-  let origins: Origins = new Map();
+  let sources: Sources = { origins: new Map(), unknown: [] };
   program.hook('preSubcommand', async (_, command) => {
     if (program.args.some((argument) => argument === '-h' || argument === '--help')) return;
-    origins = await applyConfig(command, program.commands, program.opts<ConfigFlags>(), terminal);
+    sources = await applyConfig(command, program.commands, program.opts<ConfigFlags>(), terminal);
     if (program.opts<{ printConfig?: boolean }>().printConfig !== true) return;
     // Nothing runs, so nothing is missing.
     for (const option of command.options) option.mandatory = false;
@@ -88,7 +89,7 @@ export function createProgram(terminal: Terminal, setExitCode: (code: number) =>
     command.addHelpText('after', SETTINGS_HELP);
     return command.action(async () => {
       if (program.opts<{ printConfig?: boolean }>().printConfig === true) {
-        (await import('./config/print-config.js')).printConfig(terminal, command, origins);
+        (await import('./config/print-config.js')).printConfig(terminal, command, sources);
         return;
       }
       const execute = await load();

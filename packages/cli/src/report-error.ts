@@ -2,6 +2,7 @@
  * How a failure is told: code, message and next step for our own errors, one line for others.
  */
 import type { LowbitKvError } from '@lowbit-kv/core';
+import { logLevelOf } from './log-level.js';
 import type { Terminal } from './terminal.js';
 
 /** Recognises errors of any copy of core without loading core. */
@@ -11,7 +12,7 @@ function isLowbitKvError(error: unknown): error is LowbitKvError {
 
 export function reportError(terminal: Terminal, error: unknown): void {
   const { bold, red, dim } = terminal.errColors;
-  const debug = terminal.environment.LOWBIT_KV_LOG === 'debug';
+  const debug = logLevelOf(terminal) === 'debug';
   if (isLowbitKvError(error)) {
     const reason = error.message.slice(`${error.code}: `.length, -` ${error.next}`.length);
     terminal.note(`${red('error')} ${bold(error.code)}: ${reason}`);

@@ -3,6 +3,7 @@
  */
 import { homedir } from 'node:os';
 import picocolors from 'picocolors';
+import { visibleText } from './visible-text.js';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
@@ -65,25 +66,25 @@ export class Terminal {
   /** Writes data that is no whole line. */
   write(text: string): void {
     this.clearStatus();
-    this.#stdout.write(text);
+    this.#stdout.write(this.#shown(text));
   }
 
   /** Writes a line of data. */
   print(text: string): void {
-    this.#stdout.write(`${text}\n`);
+    this.#stdout.write(`${this.#shown(text)}\n`);
   }
 
   /** Writes a line for people. */
   note(text: string): void {
     this.clearStatus();
-    this.#stderr.write(`${text}\n`);
+    this.#stderr.write(`${visibleText(text)}\n`);
   }
 
   /** Shows a line that the next one replaces; nothing unless stderr is a terminal. */
   status(text: string): void {
     if (this.#stderr.isTTY !== true) return;
     const width = (this.#stderr.columns ?? 80) - 1;
-    this.#stderr.write(`\r\u001b[2K${text.slice(0, width)}`);
+    this.#stderr.write(`\r\u001b[2K${visibleText(text).slice(0, width)}`);
     this.#statusShown = true;
   }
 
@@ -104,6 +105,11 @@ export class Terminal {
   /** Whether stdout shows colours. */
   get colored(): boolean {
     return this.outColors.isColorSupported;
+  }
+
+  /** Data stays what it is where it goes to a file or another program. */
+  #shown(text: string): string {
+    return this.#stdout.isTTY === true ? visibleText(text) : text;
   }
 
   #colors(stream: TextStream): Colors {

@@ -204,6 +204,42 @@ test.each<[string, string | Uint8Array, RegExp]>([
   expect(stderr).toMatch(message);
 });
 
+test('what a file says moves no cursor, in tables and in errors', async () => {
+  const name = 't\u001b[2J\u009b1A';
+  const header = JSON.stringify({
+    __metadata__: { 'key\u001b]0;title\u0007': '\u202evalue' },
+    [name]: { dtype: 'F32', shape: [1], data_offsets: [0, 4] },
+  });
+  const bytes = Buffer.from(header);
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(bytes.length));
+  writeFileSync(path('escapes.safetensors'), Buffer.concat([size, bytes, Buffer.alloc(4)]));
+  const shown = await inspected(['escapes.safetensors'], {
+    isTTY: true,
+    environment: { NO_COLOR: '1' },
+  });
+  expect(shown.code).toBe(0);
+  expect(shown.stdout).toContain('t\\u001b[2J\\u009b1A');
+  expect(shown.stdout).toContain('\\u202evalue');
+  expect(shown.stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202e/u);
+  const whole = JSON.parse((await inspected(['escapes.safetensors', '--json'])).stdout);
+  expect(JSON.stringify(whole)).toContain(JSON.stringify(name).slice(1, -1));
+
+  writeFileSync(path('escapes.json'), '\u001b[2J\u001b]0;title\u0007');
+  for (const args of [
+    ['diff', 'escapes.json', 'escapes.json'],
+    ['merge', 'escapes.json'],
+    ['inspect', 'escapes.json'],
+    ['compare', '--scheme', './escapes.json'],
+    ['estimate', '--config', 'escapes.json'],
+  ]) {
+    const { code, stderr } = await runHere(args, { directory });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error [A-Z_]+: /m);
+    expect(stderr.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
+  }
+});
+
 test('a missing file, a folder, a cut capture', async () => {
   mkdirSync(path('folder'));
   for (const name of ['missing', 'folder'])

@@ -56,6 +56,28 @@ test('there is no status without a terminal', () => {
   expect(written).toEqual({ out: 'data\n', err: '' });
 });
 
+test.each<[string, string, string]>([
+  ['clears the screen', '\u001b[2Jx', '\\u001b[2Jx'],
+  ['renames the window', '\u001b]0;title\u0007', '\\u001b]0;title\\u0007'],
+  ['hides text', '\u001b[8mhidden', '\\u001b[8mhidden'],
+  ['overwrites the line', 'safe\rbad\b', 'safe\\u000dbad\\u0008'],
+  ['is an escape of one character', '\u009b2J\u007f', '\\u009b2J\\u007f'],
+  ['turns text around', 'a\u202eb\u2066c', 'a\\u202eb\\u2066c'],
+  ['is what we write', 'a\tb\r\nc\n\u001b[1m\u001b[31mred\u001b[39m\u001b[22m', ''],
+])('what %s', (_, text, shown) => {
+  const visible = shown === '' ? text : shown;
+  const { terminal, written } = terminalOf(true);
+  terminal.print(text);
+  terminal.write(text);
+  terminal.note(text);
+  expect(written).toEqual({ out: `${visible}\n${visible}`, err: `${visible}\n` });
+  // Data for a file or another program stays what it is.
+  const piped = terminalOf(false);
+  piped.terminal.print(text);
+  piped.terminal.note(text);
+  expect(piped.written).toEqual({ out: `${text}\n`, err: `${visible}\n` });
+});
+
 const before = process.listeners('SIGINT');
 afterEach(() => {
   vi.restoreAllMocks();

@@ -63,6 +63,17 @@ export {
   type TransformNumbers,
   transformsOf,
 } from './law/transform-numbers.js';
+export type { BackendObserver } from './observe/event-source.js';
+export { eventText } from './observe/event-text.js';
+export type { BackendCall, BackendEvent, FaultSummary } from './observe/events.js';
+export type {
+  SourceCounts,
+  TensorSummary,
+  ValueSummary,
+  WorkSummary,
+} from './observe/job-summary.js';
+export { observeBackend } from './observe/observe-backend.js';
+export type { PlanSummary, TensorPlanSummary, UnitSummary } from './observe/plan-summary.js';
 export { type Pause, pauseFor } from './pause.js';
 export {
   bitsPerElement,

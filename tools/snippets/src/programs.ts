@@ -70,6 +70,14 @@ export const PROGRAMS: Readonly<Record<string, Program>> = {
     given: () => ({ schemes: [kiviPresets[0]], console: { log: () => undefined } }),
     holds: "report.rows.length > 3 && report.rows.every(({ status }) => status === 'measured')",
   },
+  'packages/core/docs/observing.md#1': {
+    given: () => {
+      const lines: string[] = [];
+      return { schemes: kiviPresets, backends: [], lines, log: (line: string) => lines.push(line) };
+    },
+    holds: `await kv.createCache(kv.plan('kivi-4bit-g32', { layers: 1, queryHeads: 1, kvHeads: 1, keyHeadDim: 64, valueHeadDim: 64 }), { capacity: { tokens: 64 } }),
+      totals.get('create-store').calls === 1 && totals.get('probe').faults === 0 && lines.some((line) => line.includes('kivi-4bit-g32'))`,
+  },
   'packages/scheme-kivi/README.md#1': CACHE,
   'packages/scheme-kivi/README.md#2': {
     given: async () => ({ createLowbitKv: (await import('@lowbit-kv/core')).createLowbitKv }),

@@ -11,6 +11,11 @@ export const PRELUDES: Readonly<Record<string, string>> = {
     declare const cache: Cache, oldest: Sequence;
     declare const entries: Parameters<Cache['append']>[0], layers: Parameters<Cache['append']>[1];
   `,
+  'packages/core/docs/observing.md#1': `
+    import type { Backend, Scheme } from '@lowbit-kv/core';
+    declare const schemes: readonly Scheme[], backends: readonly Backend[];
+    declare const log: (line: string) => void;
+  `,
   'packages/harness/README.md#1': `
     import type { Scheme } from '@lowbit-kv/core';
     declare const schemes: readonly Scheme[];

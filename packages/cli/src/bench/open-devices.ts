@@ -1,7 +1,12 @@
 /**
  * Opens the backends that a benchmark names, with what it needs to time them.
  */
-import { type Backend, referenceBackend } from '@lowbit-kv/core';
+import {
+  type Backend,
+  type BackendObserver,
+  observeBackend,
+  referenceBackend,
+} from '@lowbit-kv/core';
 import { type BenchDevice, hostDevice } from '@lowbit-kv/harness';
 import { type BACKENDS, createBackends } from '../backends.js';
 
@@ -15,8 +20,13 @@ export interface OpenDevices {
   dispose(): void;
 }
 
-/** Throws PEER_MISSING or BACKEND_UNAVAILABLE; what was opened before is closed then. */
-export async function openDevices(ids: readonly BackendId[]): Promise<OpenDevices> {
+/**
+ * With an observer, times include what it takes. Throws PEER_MISSING or BACKEND_UNAVAILABLE; what was opened before is closed then.
+ */
+export async function openDevices(
+  ids: readonly BackendId[],
+  observer?: BackendObserver,
+): Promise<OpenDevices> {
   const devices: BenchDevice[] = [];
   const closing: (() => void)[] = [];
   const dispose = () => {
@@ -28,7 +38,12 @@ export async function openDevices(ids: readonly BackendId[]): Promise<OpenDevice
     dispose();
     throw error;
   }
-  return { devices, dispose };
+  if (observer === undefined) return { devices, dispose };
+  const observed = devices.map((device) => ({
+    ...device,
+    backend: observeBackend(device.backend, observer),
+  }));
+  return { devices: observed, dispose };
 }
 
 type Open = (closing: (() => void)[]) => Promise<BenchDevice>;

@@ -23,6 +23,8 @@ import { withoutHome } from '@lowbit-kv/report';
 import { benchPath, writeBench } from '../bench/bench-file.js';
 import { type BackendId, GPU_BACKENDS, openDevices } from '../bench/open-devices.js';
 import { GATE_FAILED } from '../gate-option.js';
+import { openLog } from '../log.js';
+import { LOG_VARIABLE } from '../log-level.js';
 import { readOwnManifest } from '../manifest.js';
 import { readReport } from '../read-report.js';
 import { reportError } from '../report-error.js';
@@ -92,7 +94,12 @@ export async function bench(terminal: Terminal, options: BenchCommandOptions): P
     headDims: options.headDim ?? [128],
   });
   const tool = { version: readOwnManifest().version, commit: await sourceCommit() };
-  const opened = await openDevices(backends);
+  const log = await openLog(terminal);
+  if (log !== undefined)
+    terminal.note(
+      `${terminal.errColors.yellow('warning')}: times include the writing of the log that ${LOG_VARIABLE} asks for.`,
+    );
+  const opened = await openDevices(backends, log);
   let report: BenchReport;
   try {
     const differences =

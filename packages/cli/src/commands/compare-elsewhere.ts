@@ -88,10 +88,10 @@ export function compareElsewhere(
   return { shard: file, stop: () => void child.kill() };
 }
 
-/** The environment without variables of options. */
+/** The environment without variables of this command. */
 function withoutOptions(environment: Terminal['environment']): Terminal['environment'] {
   const kept = Object.entries(environment).filter(
-    ([name]) => name === 'LOWBIT_KV_LOG' || !name.startsWith('LOWBIT_KV_'),
+    ([name]) => !name.toUpperCase().startsWith('LOWBIT_KV_'),
   );
   return Object.fromEntries(kept);
 }

@@ -4,7 +4,7 @@
 
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { createLowbitKv, LowbitKvError } from '@lowbit-kv/core';
+import { LowbitKvError } from '@lowbit-kv/core';
 import {
   type CompareOptions,
   type CompareProgress,
@@ -13,10 +13,11 @@ import {
   defaultCapturePath,
   openCapture,
 } from '@lowbit-kv/harness';
-import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { type GateCommandOptions, openGate } from '../gate-option.js';
 import { type KeptParts, openKeptParts } from '../kept-parts.js';
+import { isLogged } from '../log-level.js';
+import { openRegistry } from '../open-registry.js';
 import { ownVersion } from '../provenance.js';
 import { endWithReport, type PrintOptions } from '../report-end.js';
 import { checkReportOut, type ReportOutOptions, shownOf, writeReportOut } from '../report-out.js';
@@ -55,12 +56,10 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   const shardOut = await openShardOut(terminal, options);
   const benches = shardOut === undefined ? await checkReportOut(terminal, options) : [];
   const { schemes: named, simulations } = await resolveNames(options.scheme, terminal, options.all);
-  const kv = createLowbitKv({
-    schemes: named.map(({ scheme }) => scheme),
-    backends: await createBackends(options.backend),
-  });
+  const given = named.map(({ scheme }) => scheme);
+  const kv = await openRegistry(terminal, given, options.backend);
   const schemes = kv.schemes.list();
-  const given =
+  const fromFile =
     options.calibration === undefined
       ? {}
       : await readCalibrations(resolve(terminal.directory, options.calibration), schemes);
@@ -76,7 +75,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
       schemes,
       simulations,
       backend: kv.backends.get(options.backend),
-      calibrations: { ...calibrationsOf(named), ...given },
+      calibrations: { ...calibrationsOf(named), ...fromFile },
       allowEmulation: options.allowEmulation ?? false,
       ...(options.positions === undefined ? {} : { positions: options.positions }),
       ...(options.modelLayers === undefined ? {} : { modelLayers: options.modelLayers }),
@@ -118,14 +117,15 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
   }
 }
 
-/** Only many presets take long; what the user names may be one scheme, or files that print. */
+/** Only many presets take long; what the user names may be one scheme, or files that print. A log is that of one process. */
 function isLong(
-  { self }: Terminal,
+  terminal: Terminal,
   { scheme, all, calibration }: CompareCommandOptions,
   named: readonly NamedScheme[],
 ): boolean {
   const chosen = (scheme !== undefined && all !== true) || calibration !== undefined;
-  return self !== undefined && !chosen && availableParallelism() > 1 && named.length > 1;
+  if (terminal.self === undefined || isLogged(terminal)) return false;
+  return !chosen && availableParallelism() > 1 && named.length > 1;
 }
 
 /** What a second process is told. */

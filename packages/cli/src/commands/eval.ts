@@ -2,7 +2,7 @@
  * `lowbit-kv eval`: what each scheme does to a language model's predictions on a text.
  */
 import { resolve } from 'node:path';
-import { type Calibration, createLowbitKv } from '@lowbit-kv/core';
+import type { Calibration } from '@lowbit-kv/core';
 import {
   cutWindows,
   type EvalProgress,
@@ -12,7 +12,6 @@ import {
   evaluateShard,
   F16,
 } from '@lowbit-kv/harness';
-import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { type GateCommandOptions, openGate } from '../gate-option.js';
 import { openKeptParts } from '../kept-parts.js';
@@ -23,6 +22,7 @@ import { findModel, type ModelOptions } from '../model/open-model.js';
 import { withPromptStatistics } from '../model/prompt-statistics.js';
 import { readTextTokens, TEXT_RULE, type TextTokens } from '../model/read-text.js';
 import { duration } from '../numbers-as-text.js';
+import { openRegistry } from '../open-registry.js';
 import { endWithReport, type PrintOptions } from '../report-end.js';
 import { checkReportOut, type ReportOutOptions, shownOf, writeReportOut } from '../report-out.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
@@ -79,10 +79,8 @@ export async function evaluateModel(
       ? entry
       : { ...entry, scheme: withPromptStatistics(entry.scheme, promptTokens) },
   );
-  const kv = createLowbitKv({
-    schemes: named.map(({ scheme }) => scheme),
-    backends: await createBackends(options.backend),
-  });
+  const given = named.map(({ scheme }) => scheme);
+  const kv = await openRegistry(terminal, given, options.backend);
   const schemes = kv.schemes.list();
   const found = await findModel(terminal, options);
   const text = await readTextTokens(terminal.directory, options.text, found.tokenizer);

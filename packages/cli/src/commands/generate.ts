@@ -2,18 +2,10 @@
  * `lowbit-kv generate`: a language model writes, its keys and values really stored as the scheme says.
  */
 import { resolve } from 'node:path';
-import {
-  type CacheStats,
-  createLowbitKv,
-  createPlan,
-  LowbitKvError,
-  type Plan,
-  planBytes,
-} from '@lowbit-kv/core';
+import { type CacheStats, createPlan, LowbitKvError, type Plan, planBytes } from '@lowbit-kv/core';
 import { F16 } from '@lowbit-kv/harness';
 import { createSampler } from '@lowbit-kv/model-onnx';
 import type { AttentionChoice } from '../attention-choice.js';
-import { createBackends } from '../backends.js';
 import { readCalibrations } from '../calibration-file.js';
 import { noteOtherModels } from '../model/calibration-checks.js';
 import { compareWithF16, differenceText } from '../model/compare-with-f16.js';
@@ -22,6 +14,7 @@ import { type PromptOptions, promptTokens } from '../model/prompt.js';
 import { type StreamedText, streamText } from '../model/stream-text.js';
 import { openWritingModel, type WritingModel } from '../model/writing-model.js';
 import { megabytes } from '../numbers-as-text.js';
+import { openRegistry } from '../open-registry.js';
 import type { NamedScheme } from '../schemes/builtin-schemes.js';
 import { resolveSchemes } from '../schemes/resolve-schemes.js';
 import { INTERRUPTED, type Terminal } from '../terminal.js';
@@ -49,7 +42,7 @@ export async function generateText(
   const { backend, threads } = options;
   const sampler = samplerOf(options);
   const named = await oneScheme(options.scheme, terminal);
-  const kv = createLowbitKv({ schemes: [], backends: await createBackends(backend) });
+  const kv = await openRegistry(terminal, [], backend);
   const { files, folder, tokenizer } = await findModel(terminal, options);
   const prompt = await promptTokens(folder, tokenizer, options);
   const settings = threads === undefined ? {} : { threads };
@@ -72,7 +65,8 @@ export async function generateText(
       terminal.note(cacheLine(await run.stats(), plan, run.length));
       if (options.againstF16 === true && text.end !== 'interrupted') {
         const signal = terminal.interruption();
-        const difference = await compareWithF16(model, prompt, text.tokens, signal);
+        const reference = kv.backends.get('reference');
+        const difference = await compareWithF16(model, reference, prompt, text.tokens, signal);
         terminal.note(differenceText(difference, tokenizer));
       }
       return text.end === 'interrupted' && !nobodyReads ? INTERRUPTED : 0;

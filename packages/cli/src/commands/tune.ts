@@ -2,7 +2,6 @@
  * `lowbit-kv tune`: chooses keys and values per layer under a budget of bits and writes the scheme to a file.
  */
 import { resolve } from 'node:path';
-import { createLowbitKv } from '@lowbit-kv/core';
 import {
   defaultCapturePath,
   formatTuneReport,
@@ -10,7 +9,7 @@ import {
   type TuneProgress,
   tuneScheme,
 } from '@lowbit-kv/harness';
-import { createBackends } from '../backends.js';
+import { openRegistry } from '../open-registry.js';
 import { checkOut, writeJson } from '../out-file.js';
 import { calibrationsOf, resolveSchemes } from '../schemes/resolve-schemes.js';
 import { SCHEME_FILE } from '../schemes/scheme-out.js';
@@ -35,10 +34,8 @@ export async function tune(terminal: Terminal, options: TuneCommandOptions): Pro
   const out = options.out === undefined ? undefined : resolve(terminal.directory, options.out);
   if (out !== undefined) await checkOut(out, SCHEME_FILE);
   const named = await resolveSchemes(options.scheme, terminal, options.scheme === undefined);
-  const kv = createLowbitKv({
-    schemes: named.map(({ scheme }) => scheme),
-    backends: await createBackends(options.backend),
-  });
+  const given = named.map(({ scheme }) => scheme);
+  const kv = await openRegistry(terminal, given, options.backend);
   const capture = await openCapture(
     options.capture === undefined
       ? defaultCapturePath()

@@ -2,12 +2,20 @@
  * Options of a command from the configuration file and the environment, under what the command line says.
  */
 import type { EventEmitter } from 'node:events';
-import { LowbitKvError } from '@lowbit-kv/core';
+import type { LowbitKvError } from '@lowbit-kv/core';
 import type { Command, Option } from 'commander';
+import { LOG_LEVELS, LOG_VARIABLE, logLevelOf } from '../log-level.js';
 import type { Terminal } from '../terminal.js';
 import type { ConfigValues } from './config-values.js';
 import { invalidSetting, type LoadedConfig, loadConfig } from './load-config.js';
 import { isSwitch, readValue, takesSeveral } from './option-values.js';
+import {
+  invalidVariable,
+  type UnknownVariable,
+  unknownVariables,
+  unknownVariableText,
+  variableOf,
+} from './variables.js';
 
 /** Sources, in commander's words, that a flag takes the place of. */
 const REPLACED = ['config', 'env'];
@@ -17,8 +25,13 @@ export interface ConfigFlags {
   readonly configFile?: string | boolean;
 }
 
-/** Where the value of an option came from, beside commander's own words: a setting, or a variable. */
-export type Origins = ReadonlyMap<string, string>;
+/** Where values came from. */
+export interface Sources {
+  /** Of options, beside commander's own words: a setting, or a variable. */
+  readonly origins: ReadonlyMap<string, string>;
+  /** They have changed nothing. */
+  readonly unknown: readonly UnknownVariable[];
+}
 
 /** The value of an option from one place, which others may take the place of. */
 interface Given {
@@ -30,22 +43,21 @@ interface Given {
   readonly clash: (other: Given) => LowbitKvError;
 }
 
-/** Environment variable of an option. */
-export function variableOf(option: Option): string {
-  const name = option.long?.replace(/^--(no-)?/, '') ?? '';
-  return `LOWBIT_KV_${name.replaceAll('-', '_').toUpperCase()}`;
-}
-
 /** Before the command line of a command is read. Throws CONFIG_INVALID, and OPTION_INVALID for variables. */
 export async function applyConfig(
   command: Command,
   commands: readonly Command[],
   { configFile }: ConfigFlags,
   terminal: Terminal,
-): Promise<Origins> {
+): Promise<Sources> {
   const origins = new Map<string, string>();
   // Completion runs whenever a shell starts, in any folder.
-  if (command.options.length === 0) return origins;
+  if (command.options.length === 0) return { origins, unknown: [] };
+  if (logLevelOf(terminal) === null)
+    throw invalidVariable(LOG_VARIABLE, terminal.environment[LOG_VARIABLE] ?? '', LOG_LEVELS);
+  const unknown = await unknownVariables(commands, terminal);
+  for (const variable of unknown)
+    terminal.note(`${terminal.errColors.yellow('warning')}: ${unknownVariableText(variable)}`);
   const named = typeof configFile === 'string' ? configFile : undefined;
   const file = configFile === false ? undefined : await loadConfig(named, terminal);
   if (file !== undefined) {
@@ -60,7 +72,7 @@ export async function applyConfig(
       makeWay(command, option, origins),
     );
   }
-  return origins;
+  return { origins, unknown };
 }
 
 function fromFile(command: Command, { path }: LoadedConfig, values: ConfigValues): Given[] {
@@ -85,13 +97,7 @@ function fromVariables(command: Command, { environment }: Terminal): Given[] {
     const variable = variableOf(option);
     const text = environment[variable] ?? '';
     if (text === '') return [];
-    const invalid = (valid: string) =>
-      new LowbitKvError('OPTION_INVALID', {
-        message: `the environment variable ${variable} is not valid`,
-        value: text,
-        valid,
-        next: 'Correct it or unset it.',
-      });
+    const invalid = (valid: string) => invalidVariable(variable, text, valid);
     const given = isSwitch(option)
       ? truth(text, invalid)
       : takesSeveral(option)

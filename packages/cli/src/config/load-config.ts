@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, extname, join, resolve } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
 import type { Terminal } from '../terminal.js';
+import { CONFIG_FILE_VARIABLE } from './variables.js';
 
 export const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs', 'json'].map(
   (extension) => `lowbit-kv.config.${extension}`,
@@ -36,7 +37,7 @@ export async function loadConfig(
 }
 
 function findConfig({ directory, environment }: Terminal): string | undefined {
-  const { LOWBIT_KV_CONFIG_FILE: chosen = '' } = environment;
+  const chosen = environment[CONFIG_FILE_VARIABLE] ?? '';
   if (chosen !== '') return resolve(directory, chosen);
   for (const folder of searched(resolve(directory))) {
     const found = CONFIG_NAMES.map((name) => join(folder, name)).filter((path) => existsSync(path));

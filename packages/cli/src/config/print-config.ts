@@ -4,7 +4,8 @@
 import type { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { textTable } from '../text-table.js';
-import type { Origins } from './apply-config.js';
+import type { Sources } from './apply-config.js';
+import { unknownVariableText } from './variables.js';
 
 export interface EffectiveOption {
   readonly value: unknown;
@@ -13,7 +14,7 @@ export interface EffectiveOption {
 
 export function effectiveOptions(
   command: Command,
-  origins: Origins,
+  { origins }: Pick<Sources, 'origins'>,
 ): Record<string, EffectiveOption> {
   const names = [...new Set(command.options.map((option) => option.attributeName()))].sort();
   return Object.fromEntries(
@@ -29,10 +30,13 @@ export function effectiveOptions(
 }
 
 /** As JSON where the command would print JSON. */
-export function printConfig(terminal: Terminal, command: Command, origins: Origins): void {
-  const options = effectiveOptions(command, origins);
+export function printConfig(terminal: Terminal, command: Command, sources: Sources): void {
+  const options = effectiveOptions(command, sources);
+  const { unknown } = sources;
   if (command.getOptionValue('json') === true) {
-    terminal.print(JSON.stringify({ command: command.name(), options }, null, 2));
+    terminal.print(
+      JSON.stringify({ command: command.name(), options, unknownVariables: unknown }, null, 2),
+    );
     return;
   }
   const rows = Object.entries(options).map(([name, { value, source }]) => [
@@ -42,4 +46,6 @@ export function printConfig(terminal: Terminal, command: Command, origins: Origi
   ]);
   const lines = textTable([{ title: 'option' }, { title: 'value' }, { title: 'from' }], rows);
   for (const line of lines) terminal.print(line);
+  if (unknown.length > 0) terminal.print('');
+  for (const variable of unknown) terminal.print(unknownVariableText(variable));
 }

@@ -1,7 +1,7 @@
 /**
  * Where a greedy text under a scheme leaves that of f16, and how close the choice was.
  */
-import { createPlan, referenceBackend } from '@lowbit-kv/core';
+import { type Backend, createPlan } from '@lowbit-kv/core';
 import { F16 } from '@lowbit-kv/harness';
 import { generate, largestLogit, type Tokenizer } from '@lowbit-kv/model-onnx';
 import type { WritingModel } from './writing-model.js';
@@ -17,13 +17,14 @@ export interface FirstDifference {
 /** Null when f16 gives the same tokens. Throws the reason of an interruption. */
 export async function compareWithF16(
   model: WritingModel,
+  backend: Backend,
   prompt: readonly number[],
   tokens: readonly number[],
   signal: AbortSignal,
 ): Promise<FirstDifference | null> {
   if (tokens.length === 0) return null;
   const run = await model.openRun(createPlan(F16, model.geometry), {
-    backend: referenceBackend(),
+    backend,
     tokens: prompt.length + tokens.length,
   });
   try {

@@ -8,6 +8,8 @@ import type { Cache } from '../cache/cache.js';
 import { type CreateCacheOptions, createCache } from '../cache/create-cache.js';
 import { type ErrorCode, LowbitKvError, movedError } from '../errors.js';
 import type { Geometry } from '../geometry.js';
+import type { BackendObserver } from '../observe/event-source.js';
+import { observeBackend } from '../observe/observe-backend.js';
 import { checkOptions } from '../options.js';
 import { createPlan, type Plan, type PlanOptions } from '../plan/plan.js';
 import { referenceBackend } from '../reference/reference-backend.js';
@@ -18,12 +20,15 @@ import { checkBackend } from './check-backend.js';
 
 const SCHEME = Symbol.for('@lowbit-kv/core:scheme');
 const BACKEND = Symbol.for('@lowbit-kv/core:backend');
+const OBSERVER = Symbol.for('@lowbit-kv/core:observer');
 
 export interface LowbitKvOptions {
   /** Arrays are flattened and falsy entries ignored, so presets and conditions can be written inline. */
   readonly schemes?: readonly (Scheme | readonly Scheme[] | false | null | undefined)[];
   /** The reference backend is always there. */
   readonly backends?: readonly (Backend | false | null | undefined)[];
+  /** Told of every call of every backend, the reference backend too: docs/observing.md. */
+  readonly observer?: BackendObserver;
 }
 
 @injectable()
@@ -48,8 +53,13 @@ export class SchemeRegistry {
 export class BackendRegistry {
   readonly #backends: ReadonlyMap<string, Backend>;
 
-  constructor(@multiInject(BACKEND) @optional() backends: readonly Backend[] = []) {
-    this.#backends = indexById(backends, checkedBackend, 'BACKEND_DUPLICATE');
+  constructor(
+    @multiInject(BACKEND) @optional() backends: readonly Backend[] = [],
+    @inject(OBSERVER) @optional() observer?: BackendObserver,
+  ) {
+    const taken = (backend: Backend) =>
+      observer === undefined ? checkedBackend(backend) : observeBackend(backend, observer);
+    this.#backends = indexById(backends, taken, 'BACKEND_DUPLICATE');
   }
 
   list(): readonly Backend[] {
@@ -99,9 +109,9 @@ export class LowbitKv {
   }
 }
 
-/** Registers schemes and backends. Throws SCHEME_INVALID, SPEC_VERSION_UNSUPPORTED, *_DUPLICATE or BACKEND_INVALID. */
+/** Registers schemes and backends. Throws SCHEME_INVALID, SPEC_VERSION_UNSUPPORTED, *_DUPLICATE, BACKEND_INVALID or OPTION_INVALID. */
 export function createLowbitKv(options: LowbitKvOptions = {}): LowbitKv {
-  checkOptions('createLowbitKv', options, ['schemes', 'backends']);
+  checkOptions('createLowbitKv', options, ['schemes', 'backends', 'observer']);
   for (const field of ['schemes', 'backends'] as const) {
     const list: unknown = options[field];
     if (list === undefined || Array.isArray(list)) continue;
@@ -117,6 +127,7 @@ export function createLowbitKv(options: LowbitKvOptions = {}): LowbitKv {
   container.bind(SchemeRegistry).toSelf().inSingletonScope();
   container.bind(BackendRegistry).toSelf().inSingletonScope();
   container.bind(LowbitKv).toSelf().inSingletonScope();
+  if (options.observer !== undefined) container.bind(OBSERVER).toConstantValue(options.observer);
   for (const scheme of (options.schemes ?? []).flat())
     if (scheme) container.bind(SCHEME).toConstantValue(scheme);
   for (const backend of [referenceBackend(), ...(options.backends ?? [])]) {

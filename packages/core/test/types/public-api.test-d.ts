@@ -4,6 +4,7 @@
 import {
   type AttentionResult,
   type Backend,
+  type BackendEvent,
   type Cache,
   createCache,
   createPlan,
@@ -136,3 +137,14 @@ export const reference: Backend = referenceBackend();
 const { probe, createStore } = reference;
 // @ts-expect-error a backend says what it supports
 export const silent: Backend = { specVersion: 1, id: 'x', probe, createStore };
+
+export function told(event: BackendEvent): number {
+  // @ts-expect-error a call that begins has taken no time
+  if (event.phase === 'start') return event.milliseconds;
+  if (event.phase === 'fault') return event.error.message.length;
+  if (event.type === 'attend') return event.queries + event.query.bytes + event.key.packed;
+  if (event.type === 'create-store') return event.allocatedBytes + (event.pages[0]?.packed ?? 0);
+  // @ts-expect-error pages are read and written, not told of a step
+  if (event.type === 'settle') return event.pages;
+  return event.milliseconds;
+}
