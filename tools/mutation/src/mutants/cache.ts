@@ -8,7 +8,6 @@ const stepTests = [
   'cache/copied-slots.test.ts',
   'cases/cache-fork-copy-on-write.test.ts',
   'cases/cache-sliding-window-eviction.test.ts',
-  'programs/out-of-pages.test.ts',
   'programs/random-programs.test.ts',
 ];
 const readTests = [
@@ -95,7 +94,6 @@ export const cacheTargets: readonly Target[] = [
   },
   {
     file: 'cache/page-pool.ts',
-    tests: ['programs/out-of-pages.test.ts', ...stepTests],
     mutants: [
       mutant('bound', 'page 0 is never given', 'page >= 0; page--', 'page > 0; page--'),
       mutant('sign', 'a fresh page has two holders', '[page] = 1;', '[page] = 2;'),
@@ -258,7 +256,6 @@ export const cacheTargets: readonly Target[] = [
     file: 'cache/capacity.ts',
     tests: [
       'cache/capacity.test.ts',
-      'programs/out-of-pages.test.ts',
       'programs/random-programs.test.ts',
     ],
     mutants: [
