@@ -35,14 +35,18 @@ export interface PendingMutant {
   readonly source: string;
 }
 
-/** Mutants without a result of the source as it is in the checkout at `root`; `all`: those with one too. */
+/** Mutants without a result of the source as it is in the checkout at `root`, and survivors without an explanation: tests may be
+ * better now. `all`: all others too. */
 export function pendingMutants(
   { outcomes }: Pick<Results, 'outcomes'>,
   targets: readonly Target[],
   root: string,
   all: boolean,
 ): PendingMutant[] {
-  const known = new Map(outcomes.map((outcome) => [keyOf(outcome.file, outcome), outcome.source]));
+  const settled = outcomes.filter(
+    ({ killedBy, equivalent }) => killedBy !== null || equivalent !== undefined,
+  );
+  const known = new Map(settled.map((outcome) => [keyOf(outcome.file, outcome), outcome.source]));
   return targets.flatMap((target) => {
     const source = createHash('sha256').update(readSource(root, target)).digest('hex').slice(0, 12);
     return target.mutants

@@ -98,5 +98,7 @@ test('mutants wait for a run while there is no outcome of their source as it is'
   const waiting = (all: boolean) =>
     pendingMutants({ outcomes }, two, repositoryRoot, all).map(({ mutant: one }) => one);
   expect(waiting(false)).toEqual([second]);
+  outcomes[0] = outcome(first, null, source);
+  expect(waiting(false)).toEqual([first, second]);
   expect(waiting(true)).toEqual([first, second]);
 });

@@ -94,6 +94,7 @@ export const cacheTargets: readonly Target[] = [
   },
   {
     file: 'cache/page-pool.ts',
+    tests: stepTests,
     mutants: [
       mutant('bound', 'page 0 is never given', 'page >= 0; page--', 'page > 0; page--'),
       mutant('sign', 'a fresh page has two holders', '[page] = 1;', '[page] = 2;'),
@@ -254,10 +255,7 @@ export const cacheTargets: readonly Target[] = [
   },
   {
     file: 'cache/capacity.ts',
-    tests: [
-      'cache/capacity.test.ts',
-      'programs/random-programs.test.ts',
-    ],
+    tests: ['cache/capacity.test.ts', 'programs/random-programs.test.ts'],
     mutants: [
       mutant(
         'bound',

@@ -181,7 +181,7 @@ export const wgslTargets: readonly Target[] = [
   {
     package: where,
     file: 'shaders/import-table.wgsl',
-    tests: ['device-imports.test.ts'],
+    tests: ['device-imports.test.ts', 'device-faults.test.ts'],
     mutants: [
       mutant(
         'place',
