@@ -109,3 +109,8 @@ it('nothing costs nothing', () => {
   const { counts } = balance([0, 0], 16, 40);
   expect([...counts]).toEqual([1, 1]);
 });
+
+it('a launch ends with its longest item, whichever comes last', () => {
+  expect(makespan([10, 1], [1, 1], [0, 1], 2, 0)).toBe(10);
+  expect(makespan([10, 1, 12], [1, 1, 2], [2, 0, 1], 2, 0)).toBe(16);
+});

@@ -1,4 +1,6 @@
 // The fake driver finds what it is there to find.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { CudaDriver } from '../src/driver/functions.js';
 import { FakeCuda, type FakeOptions } from './support/fake/fake-driver.js';
@@ -104,6 +106,26 @@ test('a copy whose pinned memory is gone when it runs ends the test', () => {
   expect(() => driver.cuStreamSynchronize(stream)).toThrow(FakeViolation);
   expect(() => driver.cuMemcpyDtoHAsync_v2(bytes(4), pointer, 4, stream)).toThrow(FakeViolation);
   expect(() => driver.cuMemcpyHtoDAsync_v2(pointer, host, 4, stream)).toThrow(FakeViolation);
+});
+
+test('memory that is freed, or whose buffer nobody has, is not held: a soak would take it for a leak', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { driver } = open();
+  const size = 2 ** 20;
+  const heldNow = async () => {
+    // What a WeakRef gave in this turn stays until the next.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = await heldNow();
+  for (let i = 0; i < 64; i++) {
+    driver.addressOf(new ArrayBuffer(size));
+    expect(driver.cuMemFreeHost(made((out) => driver.cuMemAllocHost_v2(out, size)))).toBe(0);
+    expect(driver.cuMemFree_v2(made((out) => driver.cuMemAlloc_v2(out, size)))).toBe(0);
+  }
+  expect((await heldNow()) - before).toBeLessThan(16 * size);
 });
 
 test('faults come at the call they were asked for, once', () => {

@@ -58,6 +58,15 @@ it.each([2, 5])('two packs in a table of %i', async (capacity) => {
   });
 });
 
+it('places beyond 4 GiB, and statistics that a tensor has not', async () => {
+  await withMemory((memory) => {
+    const words = packWords(memory, [{ ...packOf(3), statistics: 1 }], 1, 2 ** 31);
+    expect([...words.subarray(0, 2)]).toEqual([2 ** 31, 1]);
+    expect(memory.sizeOf('statistics')).toBe(0);
+    expect([...words.subarray(6, 8)]).toEqual([0, 0]);
+  });
+});
+
 it.each([0, 1, 2])('three packs find no room in a table of %i', async (capacity) => {
   await withMemory(async (memory) => {
     const packs = [packOf(0), packOf(1), packOf(2)];

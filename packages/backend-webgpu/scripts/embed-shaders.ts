@@ -4,10 +4,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const folder = new URL('../src/shaders/', import.meta.url);
+const shaders = new URL('../src/shaders/', import.meta.url);
 
-/** The module as it should be. */
-export function embeddedShaders(): string {
+/** The module as it should be, of the files of a folder. */
+export function embeddedShaders(folder: URL = shaders): string {
   const names = readdirSync(folder).filter((name) => name.endsWith('.wgsl'));
   const entries = names.sort().map((name) => {
     const text = readFileSync(new URL(name, folder), 'utf8');
@@ -22,4 +22,4 @@ export function embeddedShaders(): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  writeFileSync(new URL('parts.generated.ts', folder), embeddedShaders());
+  writeFileSync(new URL('parts.generated.ts', shaders), embeddedShaders());

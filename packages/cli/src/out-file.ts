@@ -36,13 +36,9 @@ export async function checkOut(path: string, { what, extension, holds }: OutKind
     );
 }
 
-/** Whole or not at all. Throws OPTION_INVALID. */
+/** Whole or not at all. Throws FILE_NOT_WRITTEN. */
 export async function writeJson(path: string, content: unknown): Promise<void> {
-  try {
-    await writeWhole(path, `${JSON.stringify(content, null, 2)}\n`);
-  } catch (cause) {
-    throw notWritable(path, cause);
-  }
+  await writeWhole(path, `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /** Whether a file is JSON that satisfies `test`. */

@@ -70,7 +70,7 @@ export async function checkReportOut(
   );
 }
 
-/** Says on stderr what it wrote. Throws OPTION_INVALID. */
+/** Says on stderr what it wrote. Throws OPTION_INVALID and FILE_NOT_WRITTEN. */
 export async function writeReportOut(
   terminal: Terminal,
   out: string | undefined,

@@ -62,7 +62,7 @@ export function shardContext(terminal: Terminal, measured: Measured): ShardConte
   return { ...provenanceOf(terminal), shown: shownOf(measured) };
 }
 
-/** Says on stderr what it wrote. Throws OPTION_INVALID. */
+/** Says on stderr what it wrote. Throws FILE_NOT_WRITTEN. */
 export async function writeShardOut(
   terminal: Terminal,
   { part, path, previous }: ShardOut,
@@ -73,18 +73,7 @@ export async function writeShardOut(
     terminal.note(`${path}: this shard is there already; --fresh measures it again`);
     return;
   }
-  try {
-    await writeShardFile(path, shard);
-  } catch (cause) {
-    throw new LowbitKvError('OPTION_INVALID', {
-      message: 'a shard cannot be written',
-      value: path,
-      valid: 'a folder that may be written to',
-      next: `Choose another folder (${cause instanceof Error ? cause.message : String(cause)}).`,
-      where: { field: 'out' },
-      cause,
-    });
-  }
+  await writeShardFile(path, shard);
   terminal.note(
     `Written: ${path}, shard ${shardText(part)} with ${shard.units.size} results; lowbit-kv merge puts all of them together`,
   );

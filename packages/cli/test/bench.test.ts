@@ -40,7 +40,7 @@ test('prints tables and writes a file that its schema takes', async () => {
   expect(stdout).toMatch(/^decode step on reference: .*\n.*faster than f16$/m);
   expect(stdout).toContain('GB/s read and written.');
   const [file = ''] = readdirSync(join(directory, 'new/results'));
-  expect(file).toMatch(/^bench-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.json$/);
+  expect(file).toMatch(/^bench-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[\da-f]{8}\.json$/);
   expect(stderr).toContain(`Written: ${join(directory, 'new/results', file)}`);
   const text = readFileSync(join(directory, 'new/results', file), 'utf8');
   const report = benchReportSchema.parse(JSON.parse(text));

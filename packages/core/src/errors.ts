@@ -39,6 +39,7 @@ export const ERROR_CODES = {
   SHARD_INVALID: 'A shard file is damaged, malformed or of another version.',
   MERGE_REFUSED:
     'Shards do not make one report: units are missing, differ, or are of other inputs.',
+  FILE_NOT_WRITTEN: 'A file could not be written; what was there before still is.',
   MODEL_INVALID: 'A file of a model is missing, damaged or malformed.',
   MODEL_UNSUPPORTED: 'The attention or an input of a model is of a form that cannot be taken over.',
   MODEL_DOWNLOAD: 'A model could not be fetched from the hub.',

@@ -29,7 +29,7 @@ export function memorySource(bytes: Uint8Array, file = '(bytes in memory)'): Byt
   };
 }
 
-/** Opens a regular file for positional reads. Its size is taken once, here. */
+/** Opens a regular file for positional reads; one that is written to meanwhile is refused. */
 export async function fileSource(path: string): Promise<ByteSource> {
   const handle = await openRegularFile(path);
   let closed = false;
@@ -61,6 +61,7 @@ export async function fileSource(path: string): Promise<ByteSource> {
         }
         done += bytesRead;
       }
+      await refuseChanged(handle, path, tensor);
       return buffer;
     },
     async close() {
@@ -93,11 +94,29 @@ async function openRegularFile(path: string) {
     throw refuse(cause);
   });
   try {
-    return { file, size: (await file.stat()).size };
+    const { size, mtimeNs } = await file.stat({ bigint: true });
+    return { file, size: Number(size), modified: mtimeNs };
   } catch (cause) {
     await file.close();
     throw refuse(cause);
   }
+}
+
+/** What was read before and after would be of two files. */
+async function refuseChanged(
+  { file, size, modified }: Awaited<ReturnType<typeof openRegularFile>>,
+  path: string,
+  tensor: string | undefined,
+): Promise<void> {
+  const now = await file.stat({ bigint: true });
+  if (now.mtimeNs === modified && Number(now.size) === size) return;
+  throw safetensorsError(path, {
+    reason: 'the file was written to while it was open',
+    tensor,
+    value: `${now.size} bytes`,
+    valid: `${size} bytes, as when it was opened, and no write since`,
+    next: 'Open it again when nothing writes to it; to replace a file, write a new one and rename it.',
+  });
 }
 
 function allocate(length: number, file: string, tensor: string | undefined) {

@@ -24,11 +24,15 @@ export function editDistance(a: string, b: string): number {
 /** The nearest of `names`, or undefined when none is near: at most four in ten letters differ. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   const ranked = names
+    // Letters more or less are edits too; names from outside may be of any length.
+    .filter((candidate) => isNear(Math.abs(name.length - candidate.length), name, candidate))
     .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
     .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];
   if (best === undefined) return undefined;
-  return best.distance <= 0.4 * Math.max(name.length, best.candidate.length)
-    ? best.candidate
-    : undefined;
+  return isNear(best.distance, name, best.candidate) ? best.candidate : undefined;
+}
+
+function isNear(edits: number, a: string, b: string): boolean {
+  return edits <= 0.4 * Math.max(a.length, b.length);
 }

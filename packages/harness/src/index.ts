@@ -161,4 +161,4 @@ export {
   writeShardFile,
 } from './work/shard-file.js';
 export { checkShard, parseShard, type ShardPart, shardText } from './work/shard-part.js';
-export { writeWhole } from './write-whole.js';
+export { type FileContent, notWritten, writeTogether, writeWhole } from './write-whole.js';

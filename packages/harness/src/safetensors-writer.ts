@@ -1,6 +1,4 @@
 /** Writer of safetensors files: streams tensors of any size, and the file appears whole or not at all. */
-import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { memorySource } from './byte-source.js';
 import {
   bitsPerElement,
@@ -11,6 +9,7 @@ import {
 } from './safetensors-dtypes.js';
 import { safetensorsError } from './safetensors-error.js';
 import { readIndex } from './safetensors-header.js';
+import { writeWhole } from './write-whole.js';
 
 export interface TensorToWrite {
   readonly name: string;
@@ -25,10 +24,8 @@ interface PlacedTensor extends TensorToWrite {
 }
 
 /**
- * Writes `path` through a temporary file beside it, which is renamed when complete and removed on
- * failure. Tensors with wider elements come first, so that each is aligned; otherwise order is kept.
- * Errors: SAFETENSORS_INVALID for input that would not give a valid file; errors of the file system
- * pass through.
+ * Writes `path`: whole or not at all. Tensors with wider elements come first, so that each is aligned; otherwise order is
+ * kept. Throws SAFETENSORS_INVALID for input that would not give a valid file, FILE_NOT_WRITTEN, and what the data throw.
  */
 export async function writeSafetensors(
   path: string,
@@ -40,23 +37,16 @@ export async function writeSafetensors(
   // The reader's own rules (names, ranks, header length), before any data are asked for.
   const size = placed.reduce((sum, { byteLength }) => sum + byteLength, header.length);
   await readIndex({ ...memorySource(header, path), size });
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  const file = await open(temporary, 'wx');
-  try {
-    try {
-      let position = await writeAll(file, header, 0);
-      for (const tensor of placed) position = await writeTensor(file, path, tensor, position);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true }).catch((cleanup: unknown) => {
-      throw new AggregateError([error, cleanup], `${temporary} could not be removed`);
-    });
-    throw error;
-  }
+  await writeWhole(path, piecesOf(path, header, placed));
+}
+
+async function* piecesOf(
+  path: string,
+  header: Uint8Array,
+  placed: readonly PlacedTensor[],
+): AsyncGenerator<Uint8Array> {
+  yield header;
+  for (const tensor of placed) yield* piecesOfTensor(path, tensor);
 }
 
 function place(path: string, tensors: readonly TensorToWrite[]): PlacedTensor[] {
@@ -113,13 +103,7 @@ function encodeHeader(
   return header;
 }
 
-async function writeTensor(
-  file: FileHandle,
-  path: string,
-  tensor: PlacedTensor,
-  position: number,
-): Promise<number> {
-  const end = position + tensor.byteLength;
+async function* piecesOfTensor(path: string, tensor: PlacedTensor): AsyncGenerator<Uint8Array> {
   const wrongSize = (bytes: number) =>
     safetensorsError(path, {
       reason: `the data do not fill the shape [${tensor.shape}] of ${tensor.dtype}`,
@@ -128,21 +112,11 @@ async function writeTensor(
       valid: `${tensor.byteLength} bytes`,
       next: 'Correct the shape or the data.',
     });
-  let at = position;
+  let bytes = 0;
   for await (const part of ArrayBuffer.isView(tensor.data) ? [tensor.data] : tensor.data) {
-    if (at + part.byteLength > end) throw wrongSize(at + part.byteLength - position);
-    at = await writeAll(file, part, at);
+    bytes += part.byteLength;
+    if (bytes > tensor.byteLength) throw wrongSize(bytes);
+    yield new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
   }
-  if (at !== end) throw wrongSize(at - position);
-  return end;
-}
-
-async function writeAll(file: FileHandle, view: ArrayBufferView, position: number) {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  let done = 0;
-  while (done < bytes.length) {
-    const length = Math.min(bytes.length - done, 2 ** 30);
-    done += (await file.write(bytes, done, length, position + done)).bytesWritten;
-  }
-  return position + done;
+  if (bytes !== tensor.byteLength) throw wrongSize(bytes);
 }

@@ -231,12 +231,26 @@ describe('an interrupted download', () => {
     await fetched({ retries: 0 }).catch(() => undefined);
     const part = (await filesBelow(at.cacheDir)).find((path) => path.endsWith('.part'))!;
     // Of a process that cannot be: numbers end at 2^22 on Linux.
-    const left = join(at.cacheDir, part.replace(/\.\d+-\d+\.part$/, '.99999999-0.part'));
+    const left = join(at.cacheDir, part.replace(/-\d+-\d+\.part$/, '-99999999-0.part'));
     await writeFile(left, data.subarray(0, 1500));
     await rm(join(at.cacheDir, part));
     await fetched();
     expect(ranges()).toEqual([undefined, 'bytes=1500-']);
     expect((await readdir(dirname(left))).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  it('leaves parts of other machines alone, whatever their processes are called', async () => {
+    breakingAfter(1000, 1);
+    await fetched({ retries: 0 }).catch(() => undefined);
+    const own = (await filesBelow(at.cacheDir)).find((path) => path.endsWith('.part'))!;
+    const other = own.replace(/\.[\da-f]{8}-\d+-\d+\.part$/, '.00000000-99999999-0.part');
+    expect(other).not.toBe(own);
+    await writeFile(join(at.cacheDir, other), data.subarray(0, 10));
+    await fetched();
+    expect((await filesBelow(at.cacheDir)).filter((path) => path.endsWith('.part'))).toEqual([
+      other,
+    ]);
+    expect(await readFile(join(at.cacheDir, other))).toHaveLength(10);
   });
 
   it('stops with the reason of its signal, and goes on later', async () => {

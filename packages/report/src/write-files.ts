@@ -1,11 +1,12 @@
 /**
- * Writes a report in every format into a folder. Each file is there whole or not at all.
+ * Writes a report in every format into a folder. Each file is there whole or not at all, and none is replaced before all are
+ * written.
  */
 import { constants } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LowbitKvError } from '@lowbit-kv/core';
-import { writeWhole } from '@lowbit-kv/harness';
+import { writeTogether } from '@lowbit-kv/harness';
 import { renderCsv } from './csv.js';
 import { withoutHome } from './home-paths.js';
 import { renderMarkdown } from './markdown.js';
@@ -31,7 +32,7 @@ export async function checkReportFolder(folder: string): Promise<void> {
 
 /**
  * Writes `REPORT_FILES`, replaces those that are there, and returns their paths. Home folders become `~` in all of them.
- * Throws OPTION_INVALID when the folder cannot be written to.
+ * Throws OPTION_INVALID for a folder that cannot be written to, and FILE_NOT_WRITTEN.
  */
 export async function writeReportFiles(
   folder: string,
@@ -47,15 +48,9 @@ export async function writeReportFiles(
     'report.html': renderPage(shown, said),
   };
   await checkReportFolder(folder);
-  const paths: string[] = [];
-  for (const name of REPORT_FILES) {
-    const path = join(folder, name);
-    await writeWhole(path, content[name]).catch((cause) => {
-      throw notWritable(folder, cause);
-    });
-    paths.push(path);
-  }
-  return paths;
+  const files = REPORT_FILES.map((name) => [join(folder, name), content[name]] as const);
+  await writeTogether(files);
+  return files.map(([path]) => path);
 }
 
 function notWritable(folder: string, cause: unknown): LowbitKvError {

@@ -4,12 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url));
-/** Of every source, from the root of a checkout. */
-export const sourceFolder = 'packages/core/src';
-/** Of every test. */
-export const testFolder = 'packages/core/test';
 
-export type MutantKind = 'sign' | 'shift' | 'rounding' | 'bound';
+export type MutantKind = 'sign' | 'shift' | 'rounding' | 'bound' | 'place' | 'choice';
 
 /** One wrong token. */
 export interface Mutant {
@@ -23,13 +19,50 @@ export interface Mutant {
   readonly equivalent?: string;
 }
 
-/** The mutants of one source, and the test files likely to notice them, cheapest first. */
+export function mutant(
+  kind: MutantKind,
+  why: string,
+  find: string,
+  replace: string,
+  equivalent?: string,
+): Mutant {
+  return { kind, find, replace, why, ...(equivalent === undefined ? {} : { equivalent }) };
+}
+
+/** The mutants of one source, and the tests likely to notice them, cheapest first. */
 export interface Target {
-  /** From `sourceFolder`. */
+  /** Folder of the package. Default `core`. */
+  readonly package?: string;
+  /** From `src` of the package; WGSL goes to the text that is embedded from it. */
   readonly file: string;
-  /** From `testFolder`. */
+  /** Files from `test` of the package; `file::pattern` for the tests whose full names match a regular expression. */
   readonly tests: readonly string[];
   readonly mutants: readonly Mutant[];
+}
+
+/** Path of the source from the root of a checkout. */
+export function sourcePath({ package: name = 'core', file }: Target): string {
+  return `packages/${name}/src/${file}`;
+}
+
+/** Test files that are run together, one after another, and a regular expression of names in them. */
+export interface TestChoice {
+  /** From the root of a checkout. */
+  readonly files: readonly string[];
+  readonly only: string | undefined;
+}
+
+/** Neighbours that are run whole are run together: most of a run is loading what is tested. */
+export function testChoices({ package: name = 'core', tests }: Target): TestChoice[] {
+  const choices: { files: string[]; only: string | undefined }[] = [];
+  for (const text of tests) {
+    const [file, only] = text.split('::') as [string, string?];
+    const path = `packages/${name}/test/${file}`;
+    const last = choices.at(-1);
+    if (last !== undefined && last.only === undefined && only === undefined) last.files.push(path);
+    else choices.push({ files: [path], only });
+  }
+  return choices;
 }
 
 /** The source with the mutant in it. Throws unless its text stands there exactly once, and changes. */
@@ -42,6 +75,6 @@ export function mutate(source: string, { find, replace }: Mutant, file: string):
 }
 
 /** The text of the source of a target in the checkout at `root`. */
-export function readSource(root: string, { file }: Target): string {
-  return readFileSync(join(root, sourceFolder, file), 'utf8');
+export function readSource(root: string, target: Target): string {
+  return readFileSync(join(root, sourcePath(target)), 'utf8');
 }

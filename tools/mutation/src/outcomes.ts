@@ -1,54 +1,80 @@
 // Breaks the scratch copy by one mutant after another, and asks the tests.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { embeddedShaders } from '../../../packages/backend-webgpu/scripts/embed-shaders.js';
 import {
   type Mutant,
   mutate,
   readSource,
-  sourceFolder,
+  sourcePath,
   type Target,
-  testFolder,
+  type TestChoice,
+  testChoices,
 } from './mutant.js';
-import type { Request, Suite } from './suite.js';
+import type { Suite } from './suite.js';
 
 export interface Outcome extends Mutant {
+  /** From the root of the repository. */
   readonly file: string;
   /** The test that noticed; 'timeout' when the tests did not end; null when none did. */
   readonly killedBy: string | null;
-  /** Whether it took the whole suite to find that out. */
-  readonly wholeSuite: boolean;
   readonly seconds: number;
 }
 
-/** Seconds that the likely tests and the whole suite may take. */
-export interface Limits {
-  readonly likely: number;
-  readonly whole: number;
-}
-
-/** One mutant: its likely tests first, then the other tests of core. The source is as before afterwards. */
+/** One mutant: the tests of its target, one file after another. The source is as before afterwards. */
 export async function outcomeOf(
   suite: Suite,
   root: string,
   target: Target,
   mutant: Mutant,
-  limits: Limits,
-): Promise<Outcome> {
+  limit: number,
+): Promise<{ readonly outcome: Outcome; readonly killer: TestChoice | null }> {
   const start = performance.now();
   const source = readSource(root, target);
-  const path = `${sourceFolder}/${target.file}`;
-  const broken = mutate(source, mutant, target.file);
-  const ask = async (files: Request['files'], limit: number): Promise<string | null> => {
-    const answer = await suite.run(files, limit);
-    if (answer === null) return 'timeout';
-    return answer.failed ?? answer.errors[0] ?? null;
-  };
-  suite.write(path, broken);
+  const path = sourcePath(target);
+  writeBroken(suite, root, path, mutate(source, mutant, path));
   try {
-    const likely = target.tests.map((test) => `${testFolder}/${test}`);
-    const first = await ask(likely, limits.likely);
-    const killedBy = first ?? (await ask({ allBut: likely }, limits.whole));
+    const failure = await firstFailure(suite, testChoices(target), limit);
     const seconds = (performance.now() - start) / 1000;
-    return { ...mutant, file: target.file, killedBy, wholeSuite: first === null, seconds };
+    const outcome = { ...mutant, file: path, killedBy: failure?.test ?? null, seconds };
+    return { outcome, killer: failure?.choice ?? null };
   } finally {
-    suite.write(path, source);
+    writeBroken(suite, root, path, source);
   }
+}
+
+/** A test that failed, and the choice of tests that it is of: its file alone, where that is known. */
+export interface Failure {
+  readonly test: string;
+  readonly choice: TestChoice;
+}
+
+/** Null when all pass. Throws when none of a choice runs. */
+export async function firstFailure(
+  suite: Suite,
+  choices: readonly TestChoice[],
+  limit: number,
+): Promise<Failure | null> {
+  for (const choice of choices) {
+    const answer = await suite.run(choice, limit);
+    if (answer === null) return { test: 'timeout', choice };
+    const test = answer.failed ?? answer.errors[0];
+    if (test !== undefined) {
+      const files = choice.files.filter((file) => test.startsWith(`${file}:`));
+      return { test, choice: files.length === 0 ? choice : { ...choice, files } };
+    }
+    if (answer.passed === 0) throw new Error(`no test ran: ${JSON.stringify(choice)}`);
+  }
+  return null;
+}
+
+/** Programs have WGSL as text that is embedded: it is embedded again. */
+function writeBroken(suite: Suite, root: string, path: string, text: string): void {
+  suite.write(path, text);
+  if (!path.endsWith('.wgsl')) return;
+  const folder = join(root, path, '..');
+  const parts = join(folder, 'parts.generated.ts');
+  const embedded = embeddedShaders(pathToFileURL(`${folder}/`));
+  if (embedded !== readFileSync(parts, 'utf8')) suite.write(parts.slice(root.length + 1), embedded);
 }

@@ -1,67 +1,81 @@
 // Results, kept from run to run: JSON for programs, a table for people.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot, type Target } from './mutant.js';
+import { type Mutant, readSource, repositoryRoot, sourcePath, type Target } from './mutant.js';
 import type { Outcome } from './outcomes.js';
 
 /** The share of mutants that must be killed. */
 export const leastKilled = 0.95;
 const path = join(repositoryRoot, 'tools/mutation/results/mutation');
 
-/** How a run was made. */
-export interface Run {
-  readonly date: string;
-  readonly command: string;
+export interface KeptOutcome extends Outcome {
+  /** Of the text of the source: the result is of that text. */
+  readonly source: string;
   /** As `copiedCommit` says. */
   readonly commit: string;
-  readonly machine: string;
-  readonly loadAverage: number;
-  readonly mutants: number;
-  readonly seconds: number;
 }
 
 export interface Results {
-  readonly runs: readonly Run[];
-  /** At most one for each mutant: the last. `run` is an index into `runs`. */
-  readonly outcomes: readonly (Outcome & { readonly run: number })[];
+  /** Tests that passed without a mutant, on what was copied in the last run. */
+  readonly unbroken: { readonly tree: string; readonly tests: readonly string[] };
+  /** At most one for each mutant: the last, in the order of the mutants. */
+  readonly outcomes: readonly KeptOutcome[];
 }
 
 export function readResults(): Results {
-  if (!existsSync(`${path}.json`)) return { runs: [], outcomes: [] };
+  if (!existsSync(`${path}.json`)) return { unbroken: { tree: '', tests: [] }, outcomes: [] };
   return JSON.parse(readFileSync(`${path}.json`, 'utf8')) as Results;
 }
 
-/** The results with those of one more run, in the order of the mutants; mutants that are gone are left out. */
-export function withRun(
+export interface PendingMutant {
+  readonly target: Target;
+  readonly mutant: Mutant;
+  /** Of its result. */
+  readonly source: string;
+}
+
+/** Mutants without a result of the source as it is in the checkout at `root`, and survivors without an explanation: tests may be
+ * better now. `all`: all others too. */
+export function pendingMutants(
+  { outcomes }: Pick<Results, 'outcomes'>,
+  targets: readonly Target[],
+  root: string,
+  all: boolean,
+): PendingMutant[] {
+  const settled = outcomes.filter(
+    ({ killedBy, equivalent }) => killedBy !== null || equivalent !== undefined,
+  );
+  const known = new Map(settled.map((outcome) => [keyOf(outcome.file, outcome), outcome.source]));
+  return targets.flatMap((target) => {
+    const source = createHash('sha256').update(readSource(root, target)).digest('hex').slice(0, 12);
+    return target.mutants
+      .filter((mutant) => all || known.get(keyOf(sourcePath(target), mutant)) !== source)
+      .map((mutant) => ({ target, mutant, source }));
+  });
+}
+
+/** The results with one more, in the order of the mutants; mutants that are gone are left out. */
+export function withOutcome(
   results: Results,
-  run: Run,
-  outcomes: readonly Outcome[],
+  outcome: KeptOutcome,
   targets: readonly Target[],
 ): Results {
-  const latest = new Map<string, Results['outcomes'][number]>();
-  for (const outcome of results.outcomes) latest.set(keyOf(outcome.file, outcome), outcome);
-  const runs = [...results.runs, run];
-  for (const outcome of outcomes)
-    latest.set(keyOf(outcome.file, outcome), { ...outcome, run: runs.length - 1 });
-  const ordered = targets.flatMap(({ file, mutants }) =>
-    mutants.flatMap((mutant) => {
-      const outcome = latest.get(keyOf(file, mutant));
+  const latest = new Map(results.outcomes.map((known) => [keyOf(known.file, known), known]));
+  latest.set(keyOf(outcome.file, outcome), outcome);
+  const outcomes = targets.flatMap((target) =>
+    target.mutants.flatMap((mutant) => {
+      const found = latest.get(keyOf(sourcePath(target), mutant));
+      if (found === undefined) return [];
       // What was said about the mutant may have changed since.
-      return outcome === undefined ? [] : [{ ...withoutReason(outcome), ...mutant }];
+      const { equivalent: _, ...rest } = found;
+      return [{ ...rest, ...mutant }];
     }),
   );
-  const used = [...new Set(ordered.map((outcome) => outcome.run))].sort((a, b) => a - b);
-  return {
-    runs: used.map((index) => runs[index] as Run),
-    outcomes: ordered.map((outcome) => ({ ...outcome, run: used.indexOf(outcome.run) })),
-  };
+  return { ...results, outcomes };
 }
 
-function withoutReason<T extends Outcome>({ equivalent: _, ...outcome }: T): Omit<T, 'equivalent'> {
-  return outcome;
-}
-
-function keyOf(file: string, { find, replace }: Pick<Outcome, 'find' | 'replace'>): string {
+function keyOf(file: string, { find, replace }: Pick<Mutant, 'find' | 'replace'>): string {
   return JSON.stringify([file, find, replace]);
 }
 
@@ -80,41 +94,61 @@ export function killedCount(outcomes: readonly Outcome[]): number {
   return outcomes.filter(({ killedBy }) => killedBy !== null).length;
 }
 
-/** Writes both files and returns the path of the table. */
+/** Writes both files and returns the path of the table. In one turn: copies of the sources are tested side by side. */
 export function writeResults(results: Results, targets: readonly Target[]): string {
-  writeFileSync(`${path}.json`, `${JSON.stringify(results, null, 2)}\n`);
-  writeFileSync(`${path}.md`, table(results, targets));
+  for (const [name, text] of [
+    [`${path}.json`, `${JSON.stringify(results, null, 2)}\n`],
+    [`${path}.md`, table(results, targets)],
+  ] as const) {
+    writeFileSync(`${name}.tmp`, text);
+    renameSync(`${name}.tmp`, name);
+  }
   return `${path}.md`;
 }
 
-function table({ runs, outcomes }: Results, targets: readonly Target[]): string {
-  const killed = killedCount(outcomes);
-  const share = ((100 * killed) / outcomes.length).toFixed(1);
+function table({ outcomes }: Results, targets: readonly Target[]): string {
   const missing = targets.flatMap(({ mutants }) => mutants).length - outcomes.length;
-  const facts = runs.map(
-    ({ date, command, commit, machine, loadAverage, mutants, seconds }, index) =>
-      `| ${index} | ${date} | \`${command}\` | ${commit} | ${machine} | ${loadAverage} | ${mutants} | ${seconds} |`,
+  const names = [...new Set(outcomes.map(packageOf))];
+  const packages = names.map(
+    (name) => `| ${name} | ${figures(outcomes.filter((outcome) => packageOf(outcome) === name))} |`,
   );
-  const rows = outcomes.map(({ run, file, kind, find, why, killedBy, equivalent }) => {
+  const rows = outcomes.map(({ file, kind, find, why, killedBy, equivalent }) => {
     const verdict = killedBy ?? `**survived**: ${equivalent ?? 'not explained'}`;
-    return `| ${run} | ${file} | ${kind} | \`${cell(find)}\` | ${why} | ${cell(verdict)} |`;
+    return `| ${short(file)} | ${kind} | \`${cell(find)}\` | ${why} | ${cell(short(verdict))} |`;
   });
   return [
     '# Mutation check',
     '',
-    `**${killed} of ${outcomes.length} mutants killed (${share} %)${missing > 0 ? `; ${missing} more were not run` : ''}.** Each is one wrong token in packages/core/src; the tests are core's own.`,
+    `Each mutant is one wrong token; it is killed when one of the tests nearest to it fails.${missing > 0 ? ` ${missing} more were not run.` : ''}`,
+    'Written by `pnpm mutate`, which goes on where it was stopped and runs again what a change of its source made old.',
     '',
-    '| run | date | command | commit | machine | load | mutants | seconds |',
-    '|---|---|---|---|---|---|---|---|',
-    ...facts,
+    '| package | mutants | killed | share | seconds |',
+    '|---|---|---|---|---|',
+    ...packages,
+    `| all | ${figures(outcomes)} |`,
     '',
-    '| run | file | kind | text | what goes wrong | first test that fails |',
-    '|---|---|---|---|---|---|',
+    '| file | kind | text | what goes wrong | first test that fails |',
+    '|---|---|---|---|---|',
     ...rows,
     '',
   ].join('\n');
 }
 
+function packageOf({ file }: Outcome): string {
+  return file.split('/')[1] as string;
+}
+
+function figures(outcomes: readonly Outcome[]): string {
+  const killed = killedCount(outcomes);
+  const seconds = outcomes.reduce((sum, outcome) => sum + outcome.seconds, 0);
+  const share = `${((100 * killed) / outcomes.length).toFixed(1)} %`;
+  return [outcomes.length, killed, share, Math.round(seconds)].join(' | ');
+}
+
+function short(text: string): string {
+  return text.replace(/^packages\//, '').replace(/^([\w-]+)\/(src|test)\//, '$1 ');
+}
+
 function cell(text: string): string {
-  return text.replace('packages/core/test/', '').replaceAll('|', '\\|').replaceAll('\n', ' ');
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }

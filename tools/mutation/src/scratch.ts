@@ -1,10 +1,12 @@
 // The copy of the working tree in which sources are broken.
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,15 +15,23 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { repositoryRoot } from './mutant.js';
 
-/** What core's tests read outside core. */
-const folders = ['packages/core', 'fixtures', 'package.json', 'tsconfig.base.json'];
+/** What the tests read. */
+const folders = [
+  'packages',
+  'fixtures',
+  'package.json',
+  'tsconfig.base.json',
+  'vitest.conditions.ts',
+];
 
 // One worker that keeps its modules: most of a run is loading them.
-const configuration = `export default {
+const configuration = `import { conditions } from './vitest.conditions.js';
+export default {
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    root: 'packages/core',
-    include: ['test/**/*.test.ts'],
-    setupFiles: ['mutation-setup.mjs'],
+    include: ['packages/*/test/**/*.test.ts'],
+    setupFiles: ['packages/core/mutation-setup.mjs'],
     testTimeout: 120_000,
     isolate: false,
     maxWorkers: 1,
@@ -35,12 +45,21 @@ const setup = `import fc from 'fast-check';
 fc.configureGlobal({ endOnFailure: true });
 `;
 
+/** What is copied, as it is committed: null where changes are not. */
+export function copiedTree(): string | null {
+  if (copiedCommit().endsWith('-dirty')) return null;
+  const trees = folders.map((folder) => git('rev-parse', `HEAD:${folder}`));
+  return createHash('sha256').update(trees.join()).digest('hex').slice(0, 12);
+}
+
 /** The commit of what is copied; `-dirty` with changes that are not committed. */
 export function copiedCommit(): string {
-  const git = (...words: string[]) =>
-    execFileSync('git', words, { cwd: repositoryRoot, encoding: 'utf8' }).trim();
   const changes = git('status', '--porcelain', '--', ...folders);
   return git('rev-parse', '--short', 'HEAD') + (changes === '' ? '' : '-dirty');
+}
+
+function git(...words: string[]): string {
+  return execFileSync('git', words, { cwd: repositoryRoot, encoding: 'utf8' }).trim();
 }
 
 /** Copies what git would (so no build output) into a new folder, with the packages that are installed here. */
@@ -58,11 +77,15 @@ export function makeScratch(): { root: string; remove: () => void } {
     cpSync(from, join(root, file));
   }
   symlinkSync(join(repositoryRoot, 'node_modules'), join(root, 'node_modules'));
-  const installed = 'packages/core/node_modules';
-  cpSync(join(repositoryRoot, installed), join(root, installed), {
-    recursive: true,
-    verbatimSymlinks: true,
-  });
+  // Links to packages of the workspace are relative: they lead to the copies.
+  for (const name of readdirSync(join(root, 'packages'))) {
+    const installed = join('packages', name, 'node_modules');
+    if (existsSync(join(repositoryRoot, installed)))
+      cpSync(join(repositoryRoot, installed), join(root, installed), {
+        recursive: true,
+        verbatimSymlinks: true,
+      });
+  }
   writeFileSync(join(root, 'vitest.config.mjs'), configuration);
   writeFileSync(join(root, 'packages/core/mutation-setup.mjs'), setup);
   return { root, remove: () => rmSync(root, { recursive: true, force: true }) };

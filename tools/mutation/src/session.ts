@@ -43,13 +43,12 @@ const vitest = await createVitest('test', {
 await vitest.standalone();
 const specifications = await vitest.globTestSpecifications();
 
-process.on('message', async ({ changed, files }: Request) => {
-  for (const file of changed) vitest.invalidateFile(join(root, file));
+process.on('message', async ({ changed, files, only }: Request) => {
+  for (const source of changed) vitest.invalidateFile(join(root, source));
   answer = emptyAnswer();
-  const wanted =
-    'allBut' in files
-      ? specifications.filter(({ moduleId }) => !files.allBut.includes(fileOf(moduleId)))
-      : files.map(specificationOf);
+  if (only === undefined) vitest.resetGlobalTestNamePattern();
+  else vitest.setGlobalTestNamePattern(new RegExp(only));
+  const wanted = files.map(specificationOf);
   const { unhandledErrors } = await vitest.runTestSpecifications(wanted);
   process.send?.({ ...answer, errors: unhandledErrors.map(String) });
 });
@@ -60,11 +59,7 @@ function emptyAnswer(): Answer {
 }
 
 function nameOf(module: TestModule): string {
-  return fileOf(module.moduleId);
-}
-
-function fileOf(path: string): string {
-  return path.slice(root.length + 1);
+  return module.moduleId.slice(root.length + 1);
 }
 
 function specificationOf(file: string): TestSpecification {

@@ -1,14 +1,14 @@
-// Core's tests in a scratch copy, run by a child process that can be stopped when a mutant never ends.
+// Tests in a scratch copy, run by a child process that can be stopped when a mutant never ends.
 import { type ChildProcess, fork } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { TestChoice } from './mutant.js';
 
 /** Paths from the root of the scratch copy. */
-export interface Request {
+export interface Request extends TestChoice {
   /** Sources that are not as they were at the request before. */
   readonly changed: readonly string[];
-  readonly files: readonly string[] | { readonly allBut: readonly string[] };
 }
 
 export interface Answer {
@@ -38,10 +38,10 @@ export class Suite {
   }
 
   /** Runs test files until one test fails. Null when that takes longer than `limit` seconds. */
-  async run(files: Request['files'], limit: number): Promise<Answer | null> {
+  async run(choice: TestChoice, limit: number): Promise<Answer | null> {
     if (this.#child === null) await this.#start();
     const child = this.#child as ChildProcess;
-    child.send({ changed: [...this.#changed], files } satisfies Request);
+    child.send({ ...choice, changed: [...this.#changed] } satisfies Request);
     this.#changed.clear();
     const answer = await nextAnswer(child, limit);
     if (answer === null) this.stop();

@@ -1,7 +1,7 @@
 /**
  * `lowbit-kv export-onnx`: writes the graphs of a scheme for one geometry. Needs no ONNX Runtime.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type ExportedGraphs, exportOnnx } from '@lowbit-kv/backend-onnx';
 import {
@@ -18,6 +18,7 @@ import {
   captureSamples,
   defaultCapturePath,
   openCapture,
+  writeTogether,
 } from '@lowbit-kv/harness';
 import { readCalibrations } from '../calibration-file.js';
 import { readGeometry } from '../geometry-option.js';
@@ -53,11 +54,9 @@ export async function exportOnnxGraphs(
   const files = collectFiles(plan);
   const directory = resolve(terminal.directory, options.out);
   await makeDirectory(directory);
-  for (const [name, content] of files) {
-    const path = join(directory, name);
-    await writeFile(path, content);
-    terminal.print(path);
-  }
+  const placed = [...files].map(([name, content]) => [join(directory, name), content] as const);
+  await writeTogether(placed);
+  for (const [path] of placed) terminal.print(path);
   return;
 }
 

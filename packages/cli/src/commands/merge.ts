@@ -10,10 +10,10 @@ import {
   readShardFile,
   type ShardFile,
   type ShardSource,
-  writeWhole,
 } from '@lowbit-kv/harness';
 import { withoutHome } from '@lowbit-kv/report';
 import { type GateCommandOptions, openGate } from '../gate-option.js';
+import { writeJson } from '../out-file.js';
 import { endWithReport, type PrintOptions } from '../report-end.js';
 import { checkReportOut, type ReportOutOptions, writeReportOut } from '../report-out.js';
 import type { Terminal } from '../terminal.js';
@@ -75,5 +75,5 @@ async function shardsIn(folder: string): Promise<string[]> {
 }
 
 async function writeSources(path: string, sources: readonly ShardSource[]): Promise<void> {
-  await writeWhole(path, `${JSON.stringify(withoutHome({ shards: sources }), null, 2)}\n`);
+  await writeJson(path, withoutHome({ shards: sources }));
 }

@@ -54,6 +54,21 @@ describe('a plan', () => {
       expect(layer.geometry).toEqual(createPlan(schemeOf(base), geometry).layers[0]?.geometry);
   });
 
+  it('a head has what each override says of it; the head after the last is refused', () => {
+    const both = [
+      { layers: [0], heads: [1], key: eight },
+      { layers: [0], heads: [1], value: F16 },
+    ];
+    const unit = createPlan({ ...schemeOf(base), overrides: both }, geometry).layers.find(
+      ({ layer, heads }) => layer === 0 && heads.includes(1),
+    );
+    expect([unit?.key.scheme, unit?.value.scheme]).toEqual([eight, F16]);
+    const beyond = [{ layers: [0], heads: [HEADS], key: eight }];
+    expect(() => createPlan({ ...schemeOf(base), overrides: beyond }, geometry)).toThrow(
+      /GEOMETRY_INVALID: an override names a kv head/,
+    );
+  });
+
   it('splits nothing when all heads end up alike', () => {
     const all = {
       ...schemeOf(base),

@@ -1,7 +1,7 @@
 /** Where finished parts of a measurement are kept, so that an interrupted one resumes. */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeWhole } from '../write-whole.js';
+import { notWritten, writeWhole } from '../write-whole.js';
 
 /** Bytes by key. Keys are hex fingerprints of everything that the bytes depend on. */
 export interface PartStore {
@@ -17,8 +17,8 @@ export interface FileStore extends PartStore {
 }
 
 /**
- * A file per key, which appears whole or not at all: several processes may share a folder. It is made when needed; errors of
- * the file system pass.
+ * A file per key, which appears whole or not at all: several processes may share a folder. It is made when needed. Writing throws
+ * FILE_NOT_WRITTEN; errors of reading pass.
  */
 export function fileStore(directory: string): FileStore {
   const pathOf = (key: string) => join(directory, `${key}.part`);
@@ -32,7 +32,9 @@ export function fileStore(directory: string): FileStore {
       }
     },
     async put(key, bytes) {
-      await mkdir(directory, { recursive: true });
+      await mkdir(directory, { recursive: true }).catch((cause: unknown) => {
+        throw notWritten(directory, cause);
+      });
       await writeWhole(pathOf(key), bytes);
     },
     remove: (key) => rm(pathOf(key), { force: true }),

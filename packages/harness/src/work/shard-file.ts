@@ -26,7 +26,7 @@ export function isShardFileName(name: string): boolean {
   return /^shard-\d+-of-\d+\.jsonl$/.test(name);
 }
 
-/** The file is there whole or not at all. Errors of the file system pass. */
+/** The file is there whole or not at all. Throws FILE_NOT_WRITTEN. */
 export async function writeShardFile(path: string, shard: Shard): Promise<void> {
   await writeWhole(path, linesOf(shard));
 }

@@ -1,10 +1,14 @@
 /**
- * Files that are not whole yet. Each belongs to one download of one process; what a process left behind goes to the next
- * that wants the same file.
+ * Files that are not whole yet. Each belongs to one download of one process of one machine or container, which may share the
+ * cache with others; what a process left behind goes to the next of its machine that wants the same file.
  */
+import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 
+/** Processes of other machines and containers have the numbers of ours. */
+const HERE = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
 /** Of this process, those that a download is writing. */
 const busy = new Set<string>();
 
@@ -41,7 +45,6 @@ export class PartFile {
         this.#size += piece.length;
         written(piece.length);
       }
-      await file.sync();
     } finally {
       await file.close();
     }
@@ -55,8 +58,13 @@ export class PartFile {
   /** The whole file gets its name, at once. */
   async finish(target: string): Promise<void> {
     await mkdir(dirname(target), { recursive: true });
-    // Nothing was ever written of a file of no bytes.
-    if (this.#size === 0) await (await open(this.path, 'a')).close();
+    // Nothing was ever written of a file of no bytes, and what a process left behind may not be on the disk yet.
+    const file = await open(this.path, 'a');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await rename(this.path, target);
   }
 
@@ -68,7 +76,7 @@ export class PartFile {
 
 function freeName(folder: string, key: string): string {
   for (let number = 0; ; number++) {
-    const path = join(folder, `${key}.${process.pid}-${number}.part`);
+    const path = join(folder, `${key}.${HERE}-${process.pid}-${number}.part`);
     if (!busy.has(path)) return path;
   }
 }
@@ -76,8 +84,8 @@ function freeName(folder: string, key: string): string {
 /** Whether this is a part of the file `key` that no download writes any more. */
 function isLeft(folder: string, name: string, key: string): boolean {
   if (!name.startsWith(`${key}.`)) return false;
-  const [, owner] = /^(\d+)-\d+\.part$/.exec(name.slice(key.length + 1)) ?? [];
-  if (owner === undefined) return false;
+  const [, host, owner] = /^([\da-f]{8})-(\d+)-\d+\.part$/.exec(name.slice(key.length + 1)) ?? [];
+  if (host !== HERE || owner === undefined) return false;
   if (Number(owner) === process.pid) return !busy.has(join(folder, name));
   return !isRunning(Number(owner));
 }

@@ -1,9 +1,9 @@
 /**
  * The cache: a folder per repository and commit, and a list of what in it is whole.
  */
-import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { writeWhole } from '@lowbit-kv/harness';
 import * as z from 'zod';
 import { downloadError } from './failure.js';
 import { commitSchema, type RepositoryFile, repositoryFileSchema } from './listing.js';
@@ -111,7 +111,5 @@ async function sizeOf(path: string): Promise<number | null> {
 
 async function writeAtOnce(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const temporary = `${path}.${randomUUID()}.new`;
-  await writeFile(temporary, text);
-  await rename(temporary, path);
+  await writeWhole(path, text);
 }

@@ -99,6 +99,7 @@ async function isIntact(path: string, { size, sha256, gitSha1 }: RepositoryFile)
 
 /** An error of the file system becomes MODEL_DOWNLOAD; others stay what they are. */
 export function diskError(what: string, cause: unknown): unknown {
+  if (LowbitKvError.is(cause, 'FILE_NOT_WRITTEN')) return diskError(what, cause.cause);
   const { code, syscall } = cause as NodeJS.ErrnoException;
   if (LowbitKvError.is(cause) || syscall === undefined) return cause;
   return downloadError({

@@ -20,6 +20,8 @@ export interface ExternalFiles {
 /** Files of one folder and of folders in it; links that lead out of it are refused. */
 export class FolderFiles implements ExternalFiles {
   readonly #folder: string;
+  /** Of files that were met, when they were last written to. */
+  readonly #modified = new Map<string, bigint>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -39,6 +41,7 @@ export class FolderFiles implements ExternalFiles {
         if (bytesRead === 0) throw tooShort(location, offset + length, offset + done);
         done += bytesRead;
       }
+      await this.#pathOf(location);
       return bytes;
     } finally {
       await file.close();
@@ -47,8 +50,10 @@ export class FolderFiles implements ExternalFiles {
 
   async *stream(location: string): AsyncIterable<Uint8Array> {
     yield* createReadStream(await this.#pathOf(location)) as AsyncIterable<Uint8Array>;
+    await this.#pathOf(location);
   }
 
+  /** Throws MODEL_INVALID for a file that is not there or not below the folder, or that has changed since it was first met. */
   async #pathOf(location: string): Promise<string> {
     const path = resolve(this.#folder, insideFolder(location, this.#folder));
     let real: string;
@@ -66,7 +71,8 @@ export class FolderFiles implements ExternalFiles {
     const inside = relative(await realpath(this.#folder), real);
     if (inside.startsWith('..') || isAbsolute(inside))
       throw leavesFolder(location, this.#folder, `it is a link to ${real}`);
-    if (!(await stat(real)).isFile()) {
+    const found = await stat(real, { bigint: true });
+    if (!found.isFile()) {
       throw invalidModel({
         message: `external data of the model is no file: ${location}`,
         value: location,
@@ -74,6 +80,9 @@ export class FolderFiles implements ExternalFiles {
         next: `Put the file ${location} into ${this.#folder}.`,
       });
     }
+    const known = this.#modified.get(location) ?? found.mtimeNs;
+    this.#modified.set(location, known);
+    if (known !== found.mtimeNs) throw changed(location, this.#folder);
     return real;
   }
 }
@@ -133,6 +142,15 @@ function leavesFolder(location: string, folder: string, why?: string) {
     value: location,
     valid: 'files in the folder of the model or below it',
     next: 'Copy the file itself into the folder: caches of hubs hold links in its place. Or save the model again with its external data beside it.',
+  });
+}
+
+function changed(location: string, folder: string) {
+  return invalidModel({
+    message: `external data of the model was written to while it was read: ${location}, in ${folder}`,
+    value: location,
+    valid: 'files that nothing writes to',
+    next: 'Open the model again when nothing writes to its folder.',
   });
 }
 

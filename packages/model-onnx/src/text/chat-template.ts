@@ -1,9 +1,9 @@
 /**
  * Prompts of chat models: the model's own Jinja template over a list of messages.
  */
-import { createContext, Script } from 'node:vm';
 import { Template } from '@huggingface/jinja';
 import * as z from 'zod';
+import { TimeLimit } from '../time-limit.js';
 import { readTextIfAny, readTokenizerFiles, tokenizerError } from './tokenizer-files.js';
 
 export interface ChatMessage {
@@ -100,7 +100,7 @@ function rendered(text: string, variables: Readonly<Record<string, unknown>>): s
   const bounded = new Template('{% set range = bounded_range %}');
   template.parsed.body.unshift(...bounded.parsed.body);
   const render = () => template.render({ ...variables, bounded_range: boundedRange });
-  return within(render, LONGEST_MILLISECONDS);
+  return new TimeLimit().within(render, LONGEST_MILLISECONDS);
 }
 
 function boundedRange(start: number, stop?: number, step = 1): number[] {
@@ -108,9 +108,4 @@ function boundedRange(start: number, stop?: number, step = 1): number[] {
   const count = Math.max(0, Math.ceil((end - first) / step));
   if (count <= LONGEST_RANGE) return Array.from({ length: count }, (_, i) => first + i * step);
   throw new RangeError(`range of ${count} numbers; valid: at most ${LONGEST_RANGE}`);
-}
-
-/** What `run` gives. Throws an error where it does not end in time. */
-function within(run: () => string, timeout: number): string {
-  return new Script('run()').runInContext(createContext({ run }), { timeout }) as string;
 }

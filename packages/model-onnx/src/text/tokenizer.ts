@@ -3,6 +3,7 @@
  */
 import { Tokenizer as HubTokenizer } from '@huggingface/tokenizers';
 import { LowbitKvError } from '@lowbit-kv/core';
+import { isTimeout, TimeLimit } from '../time-limit.js';
 import { TextStream } from './text-stream.js';
 import {
   checkVocabularyIds,
@@ -24,6 +25,10 @@ export interface DecodeOptions {
   readonly special?: boolean;
 }
 
+/** Of a text, for the patterns of tokenizer.json: real ones take a millisecond for some thousand characters. */
+const LEAST_MILLISECONDS = 1000;
+const MILLISECONDS_PER_CHARACTER = 0.1;
+
 /** Made by `openTokenizer`. */
 export class Tokenizer {
   /** One more than the largest id that has a token. A model's logits may be wider. */
@@ -32,6 +37,7 @@ export class Tokenizer {
   readonly eosIds: readonly number[];
   readonly specialTokens: SpecialTokens;
   readonly #library: HubTokenizer;
+  readonly #limit = new TimeLimit();
 
   /** @internal */
   constructor(files: TokenizerFiles) {
@@ -46,15 +52,20 @@ export class Tokenizer {
 
   /**
    * Special tokens that are written out in the text become their ids in any case. Line ends are kept: text files with CRLF
-   * give other ids than with LF. Time grows linearly with the text.
+   * give other ids than with LF. Time grows linearly with the text: a pattern of tokenizer.json that takes long for it is
+   * stopped. Throws TOKENIZER_INVALID.
    */
   encode(text: string, options: EncodeOptions = {}): number[] {
     if (typeof text !== 'string') throw optionError('encode takes text', typeof text, 'a string');
     let ids: readonly unknown[];
     try {
-      ids = this.#library.encode(text, { add_special_tokens: options.special === true }).ids;
+      const special = { add_special_tokens: options.special === true };
+      ids = this.#limit.within(
+        () => this.#library.encode(text, special).ids,
+        limitFor(text.length),
+      );
     } catch (cause) {
-      throw damaged(cause);
+      throw isTimeout(cause) ? endless(`${text.length} characters`, cause) : damaged(cause);
     }
     // Unknown words of a vocabulary without an unknown token, or whose unknown token is none of it.
     const bad = ids.findIndex((id) => !this.#isId(id));
@@ -76,13 +87,14 @@ export class Tokenizer {
   decode(ids: readonly number[], options: DecodeOptions = {}): string {
     const known = ids.filter((id) => this.#library.id_to_token(checkedId(id)) !== undefined);
     if (known.length === 0) return '';
+    const taken = {
+      skip_special_tokens: options.special !== true,
+      clean_up_tokenization_spaces: false,
+    };
     try {
-      return this.#library.decode(known, {
-        skip_special_tokens: options.special !== true,
-        clean_up_tokenization_spaces: false,
-      });
+      return this.#limit.within(() => this.#library.decode(known, taken), limitFor(known.length));
     } catch (cause) {
-      throw damaged(cause);
+      throw isTimeout(cause) ? endless(`${known.length} tokens`, cause) : damaged(cause);
     }
   }
 
@@ -106,6 +118,22 @@ function createLibraryTokenizer(files: TokenizerFiles): HubTokenizer {
   } catch (cause) {
     throw damaged(cause);
   }
+}
+
+function limitFor(length: number): number {
+  return Math.ceil(LEAST_MILLISECONDS + MILLISECONDS_PER_CHARACTER * length);
+}
+
+function endless(value: string, cause: unknown): LowbitKvError {
+  return tokenizerError(
+    'the patterns of tokenizer.json do not end in time',
+    {
+      value,
+      valid: `${LEAST_MILLISECONDS} ms, and ${MILLISECONDS_PER_CHARACTER} ms a character`,
+      cause,
+    },
+    'Take tokenizer.json from the hub repository of the model; on a machine that is busy, run it again.',
+  );
 }
 
 function damaged(cause: unknown): LowbitKvError {

@@ -7,6 +7,7 @@ import { capture } from './capture.js';
 import { chatTemplate } from './chat-template.js';
 import { commandLine } from './command-line.js';
 import { config } from './config.js';
+import { configuration } from './configuration.js';
 import { externalData } from './external-data.js';
 import { geometry } from './geometry.js';
 import { hub } from './hub.js';
@@ -17,12 +18,13 @@ import { planted } from './planted.js';
 import { report } from './report.js';
 import { safetensors } from './safetensors.js';
 import { scheme } from './scheme.js';
+import { shard } from './shard.js';
 import { snapshot } from './snapshot.js';
 import { tokenizer } from './tokenizer.js';
 
 export const TARGETS: readonly Target[] = [
   ...[safetensors, capture, snapshot, page, onnx, externalData, config, geometry, tokenizer],
-  ...[chatTemplate, calibration, scheme, report, inspect, commandLine, hub],
+  ...[chatTemplate, calibration, scheme, report, shard, inspect, commandLine, configuration, hub],
 ];
 
 export function targetOf(name: string): Target {

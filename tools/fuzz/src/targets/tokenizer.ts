@@ -16,15 +16,35 @@ const SEEDS = [byteLevelTokenizer(), byteFallbackTokenizer(), wordPiece(), unigr
   ({ tokenizerJson, tokenizerConfig }) => [tokenizerJson, tokenizerConfig, GENERATION, MODEL],
 );
 const TEXTS = ['', 'the <|eos|> then ab a b', 'é😀\r\n\0 123 constructor __proto__', '  a'];
+/** Steps of these patterns grow with a power of the length of such a text, or exponentially. */
+const PATTERNS = [
+  '(a+)+$',
+  '(a|a)*b',
+  '(?:\\w*\\s?)*!!',
+  '(.*a){20}x',
+  'a*a*a*a*a*a*b',
+  '(?=(a+)+b)c',
+];
+const LONG_TEXT = `${'a'.repeat(60)}!`;
 
 export const tokenizer: Target = {
   name: 'tokenizer',
   codes: ['TOKENIZER_INVALID'],
+  // A pattern is given one.
+  seconds: 2,
   async open() {
     const scratch = new Scratch('tokenizer');
     return {
       mutant(random) {
         const seed = random.below(SEEDS.length);
+        // Each takes its second.
+        if (random.chance(0.005)) {
+          const { tokenizerJson } = unigram(random.pick(PATTERNS));
+          return joined(
+            Uint8Array.of(3, 0),
+            new TextEncoder().encode(JSON.stringify(tokenizerJson)),
+          );
+        }
         const file = random.chance(0.7) ? 0 : random.below(NAMES.length);
         return joined(Uint8Array.of(seed, file), mutateJson(random, SEEDS[seed]?.[file]));
       },
@@ -41,7 +61,10 @@ export const tokenizer: Target = {
           eosIds.every((id, i) => Number.isSafeInteger(id) && id > (eosIds[i - 1] ?? -1)),
           `ends of text ${eosIds}`,
         );
-        for (const text of TEXTS) {
+        const isSlow = PATTERNS.some((pattern) =>
+          new TextDecoder().decode(mutant).includes(JSON.stringify(pattern)),
+        );
+        for (const text of isSlow ? [LONG_TEXT] : TEXTS) {
           const ids = opened.encode(text, { special: true });
           mustHold(
             ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < vocabularySize),
@@ -77,7 +100,7 @@ function wordPiece() {
   };
 }
 
-function unigram() {
+function unigram(pattern = ' +') {
   return {
     tokenizerJson: {
       added_tokens: [{ id: 0, content: '<unk>', special: true }],
@@ -85,7 +108,7 @@ function unigram() {
       pre_tokenizer: {
         type: 'Sequence',
         pretokenizers: [
-          { type: 'Split', pattern: { Regex: ' +' }, behavior: 'Isolated', invert: false },
+          { type: 'Split', pattern: { Regex: pattern }, behavior: 'Isolated', invert: false },
           { type: 'Metaspace', replacement: '▁', prepend_scheme: 'always', split: true },
         ],
       },

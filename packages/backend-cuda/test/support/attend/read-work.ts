@@ -38,7 +38,7 @@ export function itemCost({ pages, rests }: Item): number {
   return 8 * pages + Math.ceil(rests / 16);
 }
 
-/** Tokens of an item; throws where one comes twice, or where those on packed pages are not the first of the rest. */
+/** Tokens of an item; throws where one comes twice, or where those on packed pages are not the first of the rest, and no more. */
 export function tokensOf(
   { pages, rests }: ReturnType<typeof readWork>,
   item: Item,
@@ -56,6 +56,8 @@ export function tokensOf(
     for (let i = 0; i < slots >>> 16; i++)
       add(position + i, `packed ${key} ${first + i}, packed ${value} ${first + i}`);
   }
+  if (item.packedRests > item.rests)
+    throw new Error(`${item.packedRests} packed ones of ${item.rests} others`);
   const others = rests.slice(item.firstRest, item.firstRest + item.rests);
   for (const [index, { key, value, position }] of others.entries()) {
     const place = `${restPlace(key)}, ${restPlace(value)}`;

@@ -142,8 +142,13 @@ export class FakeCuda {
       (out as (number | bigint)[])[0] = value;
       return RESULT.SUCCESS;
     };
-    const text = (out: unknown, words: string) =>
-      set(out, state.memory.hostAddress(new TextEncoder().encode(`${words}\0`).slice().buffer));
+    // Texts of a driver stay where they are.
+    const texts = new Map<string, ArrayBuffer>();
+    const text = (out: unknown, words: string) => {
+      const bytes = texts.get(words) ?? new TextEncoder().encode(`${words}\0`).slice().buffer;
+      texts.set(words, bytes);
+      return set(out, state.memory.hostAddress(bytes));
+    };
     const nameOf = (result: number) =>
       Object.entries(RESULT).find(([, number]) => number === result)?.[0];
     const withDevice = (handle: number, work: (device: FakeDevice) => number) => {

@@ -14,13 +14,16 @@ export interface Block {
   /** CUcontext that it was allocated in; 0n for host memory. */
   readonly context: bigint;
   readonly device: number;
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Nothing once it is freed. */
+  bytes: Uint8Array<ArrayBuffer>;
   freed: boolean;
 }
 
 const ADDRESS_BITS = 32n;
 /** Fresh memory is not zero on a card either. */
 const POISON = 0xa5;
+
+const NOTHING = new Uint8Array();
 
 const GUARD = 4096;
 const GUARD_BYTE = 0x5c;
@@ -54,7 +57,7 @@ export class FakeMemory {
     const skipped = Number((256n - (base % 256n)) % 256n) + GUARD / 2;
     const bytes = new Uint8Array(buffer, skipped, size).fill(POISON);
     const address = base + BigInt(skipped);
-    const block = { kind: 'device', address, size, context, device, bytes, freed: false } as const;
+    const block: Block = { kind: 'device', address, size, context, device, bytes, freed: false };
     this.#native.push(block);
     return block;
   }
@@ -62,10 +65,11 @@ export class FakeMemory {
   /** Frees a block. Throws a FakeViolation when something was written around it. */
   free(block: Block): void {
     block.freed = true;
+    const { bytes } = block;
+    block.bytes = NOTHING;
     const index = this.#native.indexOf(block);
     if (index < 0) return;
     this.#native.splice(index, 1);
-    const { bytes } = block;
     const around = new Uint8Array(bytes.buffer);
     const isGuard = (byte: number) => byte === GUARD_BYTE;
     if (
@@ -75,11 +79,18 @@ export class FakeMemory {
       throw new FakeViolation('a kernel writes around its memory');
   }
 
-  /** Address of a buffer of JavaScript. */
+  /** Address of a buffer of JavaScript, good for as long as somebody has the buffer: a driver keeps no objects alive. */
   hostAddress(buffer: ArrayBuffer): bigint {
     let address = this.#hostAddresses.get(buffer);
     if (address === undefined) {
-      address = this.#add('host', new Uint8Array(buffer), 0n, -1).address;
+      const block = this.#add('host', NOTHING, 0n, -1);
+      const held = new WeakRef(buffer);
+      Object.defineProperties(block, {
+        size: { value: buffer.byteLength },
+        bytes: { get: () => new Uint8Array(held.deref() ?? NOTHING.buffer) },
+        freed: { get: () => held.deref() === undefined },
+      });
+      address = block.address;
       this.#hostAddresses.set(buffer, address);
     }
     return address;
