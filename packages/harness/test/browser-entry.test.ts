@@ -71,12 +71,13 @@ it('layers have the queries that sizes name, the last among them', async () => {
   }
 });
 
-it('nothing below it imports Node', () => {
+it('nothing below it imports Node or uses its globals', () => {
   const seen = new Set<string>();
   const visit = (path: string) => {
     if (seen.has(path)) return;
     seen.add(path);
     const text = readFileSync(path, 'utf8');
+    expect(text, path).not.toMatch(/\b(Buffer|process)\b[.(]/);
     for (const [, kind, from] of text.matchAll(
       /^(?:import|export)( type)? [^;]*?from '([^']+)';/gm,
     )) {
