@@ -37,8 +37,8 @@ export const DEFAULTS: Settings = {
   tensor: 'key',
   token: 400,
   channel: 10,
-  query: 31,
-  queryHead: 2,
+  query: 17,
+  queryHead: 0,
   backend: 'webgpu',
 };
 

@@ -52,11 +52,16 @@ function datasetOf(capture: Capture, modelLayers?: number): Dataset {
   };
   const rotary = rotaryOf(provenance, sizes);
   const told = Number(provenance.model_layers);
+  const layers = modelLayers ?? (Number.isInteger(told) && told > 0 ? told : capture.layers.length);
   return {
     name: capture.file,
-    facts: Object.entries(provenance).filter(([name]) => name === 'model' || name === 'text'),
+    facts: [
+      ['model', provenance.model ?? 'not said'],
+      ['text', provenance.text ?? 'not said'],
+      ['layers', `${capture.layers.join(', ')} of ${layers}`],
+    ],
     layers: capture.layers,
-    modelLayers: modelLayers ?? (Number.isInteger(told) && told > 0 ? told : capture.layers.length),
+    modelLayers: layers,
     sizes,
     rotary,
     geometry: geometryOf({ sizes, rotary }, 1),

@@ -68,9 +68,12 @@ export function AttentionPanel({ scene }: { readonly scene: Scene }) {
           />
         )}
       </div>
-      <div class="scroll">
-        <table>
-          <caption>The tokens it looks at most, and the error of what it reads</caption>
+      <p class="caption" id="attention-table">
+        The tokens it looks at most, and the error of what it reads
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must scroll by keyboard too. */}
+      <section class="scroll" aria-labelledby="attention-table" tabIndex={0}>
+        <table aria-labelledby="attention-table">
           <thead>
             <tr>
               <th scope="col">Token</th>
@@ -108,7 +111,7 @@ export function AttentionPanel({ scene }: { readonly scene: Scene }) {
             </tr>
           </tbody>
         </table>
-      </div>
+      </section>
     </Panel>
   );
 }

@@ -1,6 +1,7 @@
 /** Panel 2: the schemes that stand side by side, and what they do to this layer. */
 import { THRESHOLDS } from '@lowbit-kv/harness/browser';
 import { useId } from 'preact/hooks';
+import { calibrationTokens } from '../run/scheme-plan.js';
 import type { Scene, SchemeEntry } from '../scene.js';
 import { textOf } from '../schemes/custom.js';
 import { CustomEditor } from '../schemes/custom-editor.js';
@@ -34,6 +35,7 @@ export function SchemesPanel({ scene }: { readonly scene: Scene }) {
           <SchemeCard
             key={entry.letter}
             entry={entry}
+            calibrated={scene.data === null ? 0 : calibrationTokens(scene.data.sizes)}
             choose={(choice) => set(i, choice)}
             remove={
               schemes.length > 2
@@ -43,6 +45,11 @@ export function SchemesPanel({ scene }: { readonly scene: Scene }) {
           />
         ))}
       </div>
+      <p class="hint">
+        Errors are the power of what was lost over the power of the numbers: 0 is perfect, 1 is
+        noise as strong as the signal. One head that is ruined ruins the layer, so the worst one is
+        judged.
+      </p>
       <div class="row">
         <button
           type="button"
@@ -65,12 +72,14 @@ export function SchemesPanel({ scene }: { readonly scene: Scene }) {
 }
 
 interface CardProps {
+  /** Tokens that a scheme is calibrated on where it asks for that. */
+  readonly calibrated: number;
   readonly entry: SchemeEntry;
   readonly choose: (choice: string) => void;
   readonly remove: (() => void) | null;
 }
 
-function SchemeCard({ entry, choose, remove }: CardProps) {
+function SchemeCard({ entry, calibrated, choose, remove }: CardProps) {
   const id = useId();
   const { letter, scheme, run } = entry;
   const [keys, values] = scheme === null ? ['', ''] : describeScheme(scheme);
@@ -112,9 +121,14 @@ function SchemeCard({ entry, choose, remove }: CardProps) {
       </div>
       <h3>{visible(scheme?.title ?? 'Your own scheme is not valid yet')}</h3>
       <p class="about">{keys}</p>
-      <p class="about">{values}</p>
-      <Figures entry={entry} />
-      <p class="fault">{run.fault === null ? '' : visible(run.fault)}</p>
+      <p class="about">
+        {values}
+        {scheme?.calibration.kind === 'offline' && ` Calibrated on the first ${calibrated} tokens.`}
+      </p>
+      <div class="result">
+        {run.fault === null ? <Figures entry={entry} /> : <p class="fault">{visible(run.fault)}</p>}
+      </div>
+      <p class="times">{timesText(entry)}</p>
     </article>
   );
 }
@@ -124,34 +138,26 @@ function Figures({ entry }: { readonly entry: SchemeEntry }) {
   const worst = run === null ? 0 : run.nmse.heads.indexOf(Math.max(...run.nmse.heads));
   const worstError = run?.nmse.heads[worst] ?? 0;
   return (
-    <>
-      <dl class="figures">
-        <div>
-          <dt>Error of keys</dt>
-          <dd>{run === null ? '–' : figure(run.nmse.key)}</dd>
-        </div>
-        <div>
-          <dt>Error of values</dt>
-          <dd>{run === null ? '–' : figure(run.nmse.value)}</dd>
-        </div>
-        <div>
-          <dt>Error of attention</dt>
-          <dd>{run === null ? '–' : figure(run.nmse.output)}</dd>
-        </div>
-        <div>
-          <dt>Worst query head{run === null ? '' : `, ${worst}`}</dt>
-          <dd class={run === null ? '' : levelOf(worstError)}>
-            {run === null ? '–' : `${figure(worstError)}, ${WORDS[levelOf(worstError)]}`}
-          </dd>
-        </div>
-      </dl>
-      <p class="times">{timesText(entry)}</p>
-      <p class="times">
-        {run?.plans.calibratedOn == null
-          ? ''
-          : `Calibrated on its own first ${run.plans.calibratedOn} tokens.`}
-      </p>
-    </>
+    <dl class="figures">
+      <div>
+        <dt>Error of keys</dt>
+        <dd>{run === null ? '–' : figure(run.nmse.key)}</dd>
+      </div>
+      <div>
+        <dt>Error of values</dt>
+        <dd>{run === null ? '–' : figure(run.nmse.value)}</dd>
+      </div>
+      <div>
+        <dt>Error of attention</dt>
+        <dd>{run === null ? '–' : figure(run.nmse.output)}</dd>
+      </div>
+      <div>
+        <dt>Worst query head{run === null ? '' : `, ${worst}`}</dt>
+        <dd class={run === null ? '' : levelOf(worstError)}>
+          {run === null ? '–' : `${figure(worstError)}, ${WORDS[levelOf(worstError)]}`}
+        </dd>
+      </div>
+    </dl>
   );
 }
 

@@ -39,13 +39,14 @@ export function SizePanel({ scene }: { readonly scene: Scene }) {
       title="Bits and bytes"
       lead="Every number of f16 takes 16 bits; what a scheme takes is its codes and everything around them, counted to the byte."
     >
-      <div class="scroll">
-        <table class="sizes">
-          <caption>
-            {data === null
-              ? 'Counting.'
-              : `Bits per number for these ${tokens} tokens, and memory of one sequence in ${data.modelLayers === 1 ? 'this one layer' : `all ${data.modelLayers} layers`}`}
-          </caption>
+      <p class="caption" id="size-table">
+        {data === null
+          ? 'Counting.'
+          : `Bits per number for these ${tokens} tokens, and memory of one sequence in ${data.modelLayers === 1 ? 'this one layer' : `all ${data.modelLayers} layers`}`}
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must scroll by keyboard too. */}
+      <section class="scroll" aria-labelledby="size-table" tabIndex={0}>
+        <table class="sizes" aria-labelledby="size-table">
           <thead>
             <tr>
               <th scope="col">Scheme</th>
@@ -88,7 +89,7 @@ export function SizePanel({ scene }: { readonly scene: Scene }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </section>
       <ul class="legend parts">
         {PARTS.map(([part, text]) => (
           <li key={part} class={`part-${part}`}>

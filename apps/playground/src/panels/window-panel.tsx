@@ -8,7 +8,7 @@ import { waitingText } from '../view/text.js';
 import { WindowCells } from '../view/window-cells.js';
 
 const MOST_TOKENS = 512;
-const START = 96;
+const START = 200;
 /** Milliseconds of a token; of a whole pack where motion is not wanted. */
 const STEP = { token: 60, pack: 1200 } as const;
 const NO_RUN = { fault: null, pending: false } as const;

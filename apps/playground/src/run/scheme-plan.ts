@@ -1,6 +1,7 @@
 /** Plans of a scheme: of the layer in view, and of the whole model for its memory. */
 import { createPlan, type Plan, type Scheme } from '@lowbit-kv/core';
 import {
+  type CaptureSizes,
   type LayerTensors,
   positionOf,
   prefillCalibration,
@@ -15,8 +16,6 @@ export interface SchemePlans {
   readonly layer: Plan;
   /** All layers of the model; calibrated values are those of the layer in view, which sizes do not depend on. */
   readonly model: Plan;
-  /** Tokens that it was calibrated on, the first ones; null when the scheme needs no calibration. */
-  readonly calibratedOn: number | null;
 }
 
 /** Throws what planning and calibrating throw. */
@@ -34,7 +33,6 @@ export async function planScheme(
     return {
       layer: createPlan(replayed, data.geometry),
       model: createPlan(scheme, whole),
-      calibratedOn: null,
     };
   }
   const { calibration } = resolved;
@@ -43,6 +41,10 @@ export async function planScheme(
     model: createPlan(scheme, whole, {
       calibration: stretchCalibration(calibration, scheme, places),
     }),
-    calibratedOn: positionOf(data.sizes, 0) || data.sizes.tokens,
   };
+}
+
+/** The first tokens, up to the first kept query: what schemes are calibrated on here. */
+export function calibrationTokens(sizes: CaptureSizes): number {
+  return positionOf(sizes, 0) || sizes.tokens;
 }

@@ -30,6 +30,7 @@ export function millisecondsText(milliseconds: number): string {
 }
 
 export function percentText(share: number): string {
+  if (share > 0 && share < 0.0005) return '< 0.1 %';
   return `${(100 * share).toFixed(share >= 0.0995 ? 0 : 1)} %`;
 }
 

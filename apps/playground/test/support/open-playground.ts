@@ -132,3 +132,8 @@ export async function settled(page: Page): Promise<void> {
     { timeout: 20_000 },
   );
 }
+
+/** Of everything a selector finds, a line each. */
+export function textOf(page: Page, selector: string): Promise<string> {
+  return page.locator(selector).evaluateAll((all) => all.map((one) => one.textContent).join('\n'));
+}
