@@ -51,8 +51,9 @@ function datasetOf(capture: Capture, modelLayers?: number): Dataset {
     ...{ queries, stride: 1 },
   };
   const rotary = rotaryOf(provenance, sizes);
-  const told = Number(provenance.model_layers);
-  const layers = modelLayers ?? (Number.isInteger(told) && told > 0 ? told : capture.layers.length);
+  const told = modelLayers ?? (Number(provenance.model_layers) || 0);
+  const least = (capture.layers.at(-1) as number) + 1;
+  const layers = Math.max(told, least);
   return {
     name: capture.file,
     facts: [

@@ -13,7 +13,7 @@ export interface Dataset {
   readonly facts: readonly (readonly [name: string, text: string])[];
   /** Numbers of the layers in the model, rising. */
   readonly layers: readonly number[];
-  /** Layers of the whole model; as many as are here where that is unknown. */
+  /** Layers of the whole model; where that is unknown, up to the last one that is here. */
   readonly modelLayers: number;
   readonly sizes: CaptureSizes;
   readonly rotary: CaptureRotary | NoRotary;
