@@ -106,6 +106,7 @@ describe('without WebGPU', () => {
     );
     await area.fill(own.replace('"bits": 2', '"bits": 5'));
     await page.getByText(/^Line \d+\. SCHEME_INVALID: .*key\.bits/).waitFor();
+    expect(await textOf(page, '#schemes .scheme-C')).toContain('It runs once it is valid.');
     await page.getByRole('button', { name: 'Show the place' }).click();
     expect(await page.evaluate('getSelection().toString()')).toBe('"bits": 5');
     await area.fill(own);

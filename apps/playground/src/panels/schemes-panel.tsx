@@ -170,7 +170,8 @@ function levelOf(nmse: number): 'safe' | 'care' | 'unsafe' {
 
 const NAMES: Readonly<Record<string, string>> = { webgpu: 'WebGPU', reference: 'CPU reference' };
 
-function timesText({ run, other }: SchemeEntry): string {
+function timesText({ scheme, run, other }: SchemeEntry): string {
+  if (scheme === null) return 'It runs once it is valid.';
   if (run.value === null) return run.fault === null ? waitingText(run) : '';
   const { backend, milliseconds } = run.value;
   const first = `${NAMES[backend]}: packed in ${millisecondsText(milliseconds.pack)}, one query in ${millisecondsText(milliseconds.attend)}.`;

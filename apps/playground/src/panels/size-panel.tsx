@@ -69,17 +69,19 @@ export function SizePanel({ scene }: { readonly scene: Scene }) {
                   {entry === null ? 'f16' : `${entry.letter}, ${entry.scheme?.id ?? 'not valid'}`}
                 </th>
                 <td class="wide">
-                  <span class="bar" aria-hidden="true">
-                    {row !== null &&
-                      PARTS.map(([part]) => (
-                        <i
-                          key={part}
-                          class={`part-${part}`}
-                          style={{ width: `${(100 * row.bits[part]) / 16}%` }}
-                        />
-                      ))}
-                  </span>
-                  <b>{row === null ? '–' : row.total.toFixed(2)}</b>
+                  <div class="bits">
+                    <span class="bar" aria-hidden="true">
+                      {row !== null &&
+                        PARTS.map(([part]) => (
+                          <i
+                            key={part}
+                            class={`part-${part}`}
+                            style={{ width: `${(100 * row.bits[part]) / 16}%` }}
+                          />
+                        ))}
+                    </span>
+                    <b>{row === null ? '–' : row.total.toFixed(2)}</b>
+                  </div>
                 </td>
                 {Array.from({ length: 1 + MEMORY_TOKENS.length }, (_, i) => (
                   <td key={i}>{row === null ? '–' : bytesText(row.bytes[i] as number)}</td>
