@@ -36,7 +36,7 @@ export const DEFAULTS: Settings = {
   custom: '',
   tensor: 'key',
   token: 400,
-  channel: 10,
+  channel: 59,
   query: 17,
   queryHead: 0,
   backend: 'webgpu',
