@@ -11,7 +11,7 @@ const PARTS = [
   ['parameters', 'scales and zeros'],
   ['outliers', 'outliers'],
   ['windows', 'f16 windows'],
-  ['unused', 'padding and empty slots'],
+  ['unused', 'padding, and room that is not used'],
 ] as const;
 
 interface SizeRow {
@@ -115,9 +115,9 @@ function sizeRow(plan: Plan, tokens: number): SizeRow {
     bits: {
       codes: per(bytes.codes),
       parameters: per(bytes.parameters + bytes.statistics),
-      outliers: per(bytes.outliers.reserved),
+      outliers: per(bytes.outliers.expected),
       windows: per(bytes.windows),
-      unused: per(bytes.alignment),
+      unused: per(bytes.alignment + bytes.outliers.reserved - bytes.outliers.expected),
     },
     total: per(bytes.total),
     bytes: [bytes.total, ...figures.map((figure) => figure.bytes)],
