@@ -11,7 +11,7 @@ import {
   pageFaults,
   SMALLEST_TEXT,
 } from '../../../packages/report/test/support/page-checks.js';
-import { buildSite, layoutShift, openPlayground } from './support/open-playground.js';
+import { buildSite, layoutShift, openPlayground, widestFrame } from './support/open-playground.js';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const pictures = process.env.LOWBIT_KV_SCREENSHOTS;
@@ -37,6 +37,7 @@ describe.each([
     expect(smallestText).toBeGreaterThanOrEqual(SMALLEST_TEXT);
     expect(await axeFindings(page, axe)).toEqual([]);
     expect(await layoutShift(page)).toBe(0);
+    expect(await widestFrame(page)).toBe(0);
     expect(said).toEqual([]);
     if (pictures !== undefined) {
       const path = join(pictures, `playground-${colorScheme}-${width}.png`);

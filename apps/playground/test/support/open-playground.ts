@@ -109,11 +109,16 @@ export async function openPlayground(
   return opened;
 }
 
-/** Counts layout shifts, those after input too. */
+/** Notes layout shifts, those after input too, and by how much the page was ever wider than the screen. */
 const SHIFTS = `window.shifts = []; new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.shifts.push({ value: entry.value, input: entry.hadRecentInput,
     what: entry.sources.map(({ node }) => (node && (node.className || node.nodeName)) + '') });
-}).observe({ type: 'layout-shift', buffered: true });`;
+}).observe({ type: 'layout-shift', buffered: true });
+window.tooWide = 0;
+(function watch() {
+  window.tooWide = Math.max(window.tooWide, (document.documentElement?.scrollWidth ?? 0) - innerWidth);
+  requestAnimationFrame(watch);
+})();`;
 
 /** Sum of the shifts that no input explains. */
 export function layoutShift(page: Page): Promise<number> {
@@ -136,4 +141,9 @@ export async function settled(page: Page): Promise<void> {
 /** Of everything a selector finds, a line each. */
 export function textOf(page: Page, selector: string): Promise<string> {
   return page.locator(selector).evaluateAll((all) => all.map((one) => one.textContent).join('\n'));
+}
+
+/** Pixels by which the page was wider than the screen in any frame so far. */
+export function widestFrame(page: Page): Promise<number> {
+  return page.evaluate('window.tooWide');
 }
