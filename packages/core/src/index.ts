@@ -95,7 +95,7 @@ export {
   type TopPlane,
 } from './plan/layout.js';
 export { type LayerUnit, type ModelLayer, modelLayers } from './plan/model-layers.js';
-export { firstGroup, type PageField, pageFields, type StoredGroup } from './plan/page-fields.js';
+export { type PageField, pageFields } from './plan/page-fields.js';
 export { type PaperShape, paperBitsPerElement } from './plan/paper-bits.js';
 export {
   createPlan,
@@ -108,6 +108,13 @@ export {
   WINDOW_PAGE_TOKENS,
 } from './plan/plan.js';
 export { singleLayerPlan } from './plan/single-layer-plan.js';
+export {
+  codeLevels,
+  type PageElement,
+  type StoredGroup,
+  storedGroup,
+  transformTokens,
+} from './plan/stored-group.js';
 export { validatePage } from './plan/validate-page.js';
 export { HostPages } from './reference/host-pages.js';
 export { referenceBackend } from './reference/reference-backend.js';

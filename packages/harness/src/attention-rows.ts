@@ -1,7 +1,7 @@
 /**
  * The inner loops of float64 attention over plain arrays, for rows (a query of a query head) that read one kv head.
  */
-import { type CaptureSizes, positionOf } from './capture-data.js';
+import { type CaptureSizes, positionOf } from './capture-layers.js';
 
 /** Rows computed side by side: one running sum alone waits for each addition. */
 export const SIDE_BY_SIDE = 4;

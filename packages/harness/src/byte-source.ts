@@ -1,5 +1,4 @@
-/** Bytes read by position, from a file of any size or from memory. */
-import { open, stat } from 'node:fs/promises';
+/** Bytes read by position, from memory, a blob, or what else can be asked for a range. */
 import { safetensorsError } from './safetensors-error.js';
 
 export interface ByteSource {
@@ -10,9 +9,6 @@ export interface ByteSource {
   read(position: number, length: number, tensor?: string): Promise<Uint8Array<ArrayBuffer>>;
   close(): Promise<void>;
 }
-
-// The operating system reads at most 2^31 - 4096 bytes a call, and Node refuses more than 2^31 - 1.
-const LARGEST_READ = 2 ** 30;
 
 export function memorySource(bytes: Uint8Array, file = '(bytes in memory)'): ByteSource {
   let closed = false;
@@ -29,111 +25,32 @@ export function memorySource(bytes: Uint8Array, file = '(bytes in memory)'): Byt
   };
 }
 
-/** Opens a regular file for positional reads; one that is written to meanwhile is refused. */
-export async function fileSource(path: string): Promise<ByteSource> {
-  const handle = await openRegularFile(path);
+/** A file that a visitor of a page chose: only the ranges that are asked for are read. */
+export function blobSource(blob: Blob, file: string): ByteSource {
   let closed = false;
   return {
-    file: path,
-    size: handle.size,
+    file,
+    size: blob.size,
     async read(position, length, tensor) {
-      if (closed) throw closedError(path, tensor);
-      const buffer = allocate(length, path, tensor);
-      for (let done = 0; done < length; ) {
-        const wanted = Math.min(length - done, LARGEST_READ);
-        const { bytesRead } = await handle.file
-          .read(buffer, done, wanted, position + done)
-          .catch((cause: unknown) => {
-            throw safetensorsError(path, {
-              reason: `reading failed: ${textOf(cause)}`,
-              tensor,
-              cause,
-            });
-          });
-        if (bytesRead === 0) {
-          throw safetensorsError(path, {
-            reason: 'the file became shorter while it was open',
-            tensor,
-            value: position + done,
-            valid: `${handle.size} bytes, as when it was opened`,
-            next: 'Open it again when nothing writes to it.',
-          });
-        }
-        done += bytesRead;
-      }
-      await refuseChanged(handle, path, tensor);
-      return buffer;
+      if (closed) throw closedError(file, tensor);
+      const part = blob.slice(position, position + length);
+      const bytes = await part.arrayBuffer().catch((cause: unknown) => {
+        throw safetensorsError(file, {
+          reason: `reading failed: ${textOf(cause)}`,
+          tensor,
+          next: 'Choose the file again: it was moved or changed.',
+          cause,
+        });
+      });
+      return new Uint8Array(bytes);
     },
     async close() {
-      if (closed) return;
       closed = true;
-      await handle.file.close();
     },
   };
 }
 
-async function openRegularFile(path: string) {
-  const refuse = (cause: unknown) =>
-    safetensorsError(path, {
-      reason: `the file cannot be opened: ${textOf(cause)}`,
-      next: 'Check the path and its permissions.',
-      cause,
-    });
-  // Asked before opening: opening a named pipe would wait for a writer.
-  const before = await stat(path).catch((cause: unknown) => {
-    throw refuse(cause);
-  });
-  if (!before.isFile()) {
-    throw safetensorsError(path, {
-      reason: before.isDirectory() ? 'the path is a directory' : 'the path is not a regular file',
-      valid: 'a regular file that can be read by position',
-      next: 'Name the .safetensors file itself; copy a stream to a file first.',
-    });
-  }
-  const file = await open(path, 'r').catch((cause: unknown) => {
-    throw refuse(cause);
-  });
-  try {
-    const { size, mtimeNs } = await file.stat({ bigint: true });
-    return { file, size: Number(size), modified: mtimeNs };
-  } catch (cause) {
-    await file.close();
-    throw refuse(cause);
-  }
-}
-
-/** What was read before and after would be of two files. */
-async function refuseChanged(
-  { file, size, modified }: Awaited<ReturnType<typeof openRegularFile>>,
-  path: string,
-  tensor: string | undefined,
-): Promise<void> {
-  const now = await file.stat({ bigint: true });
-  if (now.mtimeNs === modified && Number(now.size) === size) return;
-  throw safetensorsError(path, {
-    reason: 'the file was written to while it was open',
-    tensor,
-    value: `${now.size} bytes`,
-    valid: `${size} bytes, as when it was opened, and no write since`,
-    next: 'Open it again when nothing writes to it; to replace a file, write a new one and rename it.',
-  });
-}
-
-function allocate(length: number, file: string, tensor: string | undefined) {
-  try {
-    return new Uint8Array(length);
-  } catch (cause) {
-    throw safetensorsError(file, {
-      reason: 'this many bytes do not fit one array',
-      tensor,
-      value: length,
-      next: 'Read the tensor in parts with readRows.',
-      cause,
-    });
-  }
-}
-
-function closedError(file: string, tensor: string | undefined) {
+export function closedError(file: string, tensor: string | undefined) {
   return safetensorsError(file, {
     reason: 'the file was read after close()',
     tensor,
@@ -141,6 +58,6 @@ function closedError(file: string, tensor: string | undefined) {
   });
 }
 
-function textOf(cause: unknown): string {
+export function textOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,15 +1,10 @@
 /**
  * Where offline calibration is measured: the capture's own prefill, or a sample that the replay never caches.
  */
-import { type CalibrationSample, decodeF16, type Pause, type SchemeData } from '@lowbit-kv/core';
-import type { Capture } from './capture.js';
-import {
-  type CaptureData,
-  type CaptureSizes,
-  positionOf,
-  readCaptureData,
-} from './capture-data.js';
-import { calibrationStage, keysAt, type Stage } from './pre-rope.js';
+import { type CalibrationSample, decodeF16, type Pause } from '@lowbit-kv/core';
+import type { CaptureData } from './capture-data.js';
+import { type CaptureSizes, positionOf } from './capture-layers.js';
+import { keysAt, type Stage } from './pre-rope.js';
 import type { CalibrationNote } from './report.js';
 
 /** Tokens per calibration run. */
@@ -33,7 +28,7 @@ export interface LayerBits {
 type Sizes = Pick<CaptureSizes, 'kvHeads' | 'keyHeadDim' | 'valueHeadDim'>;
 
 /** The tokens before the first query; the replay caches them too, so thresholds fit them better than fresh text. */
-export function prefillCalibration(data: CaptureData): CalibrationSource {
+export function prefillCalibration(data: Pick<CaptureData, 'sizes' | 'layers'>): CalibrationSource {
   // A capture whose queries start at its first token has no prefill: all its tokens are used then.
   const used = positionOf(data.sizes, 0) || data.sizes.tokens;
   return {
@@ -45,17 +40,8 @@ export function prefillCalibration(data: CaptureData): CalibrationSource {
   };
 }
 
-/** All tokens of every captured layer, a sample each; keys at the stage that the scheme stores. */
-export async function* captureSamples(
-  capture: Capture,
-  scheme: SchemeData,
-): AsyncGenerator<CalibrationSample> {
-  const data = await readCaptureData(capture, 1);
-  const layers = layersAt(data, calibrationStage(scheme));
-  yield* calibrationRuns(layers, data.sizes, data.sizes.tokens, data.sizes.tokens);
-}
-
-function layersAt({ layers }: CaptureData, stage: Stage): LayerBits[] {
+/** Keys and values of every layer, keys at the stage that a scheme stores. */
+export function layersAt({ layers }: Pick<CaptureData, 'layers'>, stage: Stage): LayerBits[] {
   return layers.map((layer) => ({ key: keysAt(layer, stage).bits, value: layer.value }));
 }
 

@@ -12,7 +12,7 @@ import {
   indexCapture,
 } from './capture-index.js';
 import { checkCaptureMetadata } from './capture-metadata.js';
-import { openSafetensors, type SafetensorsFile } from './safetensors.js';
+import type { SafetensorsFile } from './safetensors.js';
 
 /** One layer's tensors, row-major, batch 1. */
 export interface CaptureLayer {
@@ -29,11 +29,10 @@ export interface CaptureLayer {
 }
 
 /**
- * Opens a capture and checks everything but the values; each layer's values are checked when read.
- * Errors: SAFETENSORS_INVALID for the file, CAPTURE_INVALID for what it holds.
+ * The capture that a file holds, everything checked but the values. The capture closes the file, also when this throws
+ * CAPTURE_INVALID.
  */
-export async function openCapture(pathOrBytes: string | Uint8Array): Promise<Capture> {
-  const file = await openSafetensors(pathOrBytes);
+export async function readCapture(file: SafetensorsFile): Promise<Capture> {
   try {
     const index = indexCapture(file);
     return new Capture(file, index, checkCaptureMetadata(file, index));
@@ -62,7 +61,7 @@ export class Capture implements CaptureShape {
   readonly provenance: Readonly<Record<string, string>>;
   readonly #file: SafetensorsFile;
 
-  /** Use openCapture. */
+  /** Use openCapture or openCaptureBlob. */
   constructor(file: SafetensorsFile, index: CaptureIndex, scale: number) {
     this.#file = file;
     this.file = file.file;

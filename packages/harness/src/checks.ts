@@ -8,7 +8,8 @@ import {
   referenceBackend,
   type Sequence,
 } from '@lowbit-kv/core';
-import type { CaptureData, LayerTensors } from './capture-data.js';
+import type { CaptureData } from './capture-data.js';
+import type { LayerTensors } from './capture-layers.js';
 import { type ExactAttention, exactAttention } from './exact-attention.js';
 import type { HeldLayer } from './held-cache.js';
 import { addSums, type ErrorSum, errorSum, nmseOf } from './metrics.js';

@@ -4,13 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { decodeF16 } from '@lowbit-kv/core';
 import { type CalibrationSource, calibrationRuns, type LayerBits } from './calibration-source.js';
 import type { Capture } from './capture.js';
-import { type CaptureData, type CaptureSizes, tokensFirst } from './capture-data.js';
+import type { CaptureData } from './capture-data.js';
 import { captureError } from './capture-error.js';
 import { captureTensor } from './capture-index.js';
+import { type CaptureSizes, tokensFirst } from './capture-layers.js';
 import { defaultCapturePath } from './default-capture.js';
+import { openSafetensors } from './open-safetensors.js';
 import { rotatedBack } from './pre-rope.js';
 import { requireRotary } from './rotary.js';
-import { openSafetensors, type SafetensorsFile } from './safetensors.js';
+import type { SafetensorsFile } from './safetensors.js';
 
 /** Layers of the model that the default capture was made with. */
 export const DEFAULT_CAPTURE_MODEL_LAYERS = 30;

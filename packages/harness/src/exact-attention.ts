@@ -11,7 +11,7 @@ import {
   seenBy,
   weightedSums,
 } from './attention-rows.js';
-import type { CaptureSizes } from './capture-data.js';
+import type { CaptureSizes } from './capture-layers.js';
 
 export interface AttentionInputs {
   /** `[tokens, kvHeads, keyHeadDim]`. */

@@ -19,12 +19,12 @@ const DIGIT_ZERO = 0x30;
 const DIGIT_NINE = 0x39;
 
 export class HeaderScanner {
-  readonly #bytes: Buffer;
+  readonly #bytes: Uint8Array;
   readonly #utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   #offset = 0;
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = bytes;
   }
 
   fail(reason: string, offset = this.#offset): never {
@@ -108,13 +108,11 @@ export class HeaderScanner {
     const bytes = this.#bytes;
     const start = this.#offset + 1;
     let offset = start;
-    let ascii = true;
     let escaped = false;
     for (; bytes[offset] !== QUOTE; offset++) {
       const byte = bytes[offset];
       if (byte === undefined) return this.fail('the header ends inside a string', start - 1);
       if (byte < 0x20) this.fail('a bare control character in a string', offset);
-      if (byte >= 0x80) ascii = false;
       if (byte === BACKSLASH) {
         escaped = true;
         const next = bytes[offset + 1];
@@ -122,7 +120,7 @@ export class HeaderScanner {
       }
     }
     this.#offset = offset + 1;
-    const raw = ascii ? bytes.toString('latin1', start, offset) : this.#decodeUtf8(start, offset);
+    const raw = this.#decodeUtf8(start, offset);
     return escaped ? this.#unescape(raw, start - 1) : raw;
   }
 
@@ -163,7 +161,7 @@ export class HeaderScanner {
   #unexpected(wanted: string): never {
     const byte = this.#bytes[this.#offset];
     if (byte === undefined) return this.fail(`the header ends where ${wanted} should be`);
-    const found = this.#bytes.toString('latin1', this.#offset, this.#offset + 12);
+    const found = String.fromCharCode(...this.#bytes.subarray(this.#offset, this.#offset + 12));
     return this.fail(`found ${quoteShort(found)} where ${wanted} should be`);
   }
 }

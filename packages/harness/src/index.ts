@@ -53,15 +53,12 @@ export {
 // File formats: safetensors and captures.
 
 // Comparing schemes on a capture.
-export {
-  CALIBRATION_RUN_TOKENS,
-  type CalibrationSource,
-  captureSamples,
-} from './calibration-source.js';
-export { Capture, type CaptureLayer, openCapture } from './capture.js';
+export { CALIBRATION_RUN_TOKENS, type CalibrationSource } from './calibration-source.js';
+export { Capture, type CaptureLayer } from './capture.js';
 export { captureGeometry } from './capture-geometry.js';
 export { CAPTURE_DTYPES, type CaptureShape } from './capture-index.js';
 export { CAPTURE_FORMAT, CAPTURE_VERSION } from './capture-metadata.js';
+export { captureSamples } from './capture-samples.js';
 export { compareSchemes } from './compare.js';
 export type { CompareOptions, CompareProgress } from './compare-options.js';
 export { compareShard } from './compare-shard.js';
@@ -108,6 +105,8 @@ export { type MetricInfo, type Place, placeText } from './gate/metric.js';
 export { gateMetrics, type JudgedReport, type ReportKind } from './gate/report-figures.js';
 export { MEMORY_TOKENS, memoryFigures } from './memory.js';
 export { addSums, type ErrorSum, errorSum } from './metrics.js';
+export { openCapture } from './open-capture.js';
+export { openSafetensors } from './open-safetensors.js';
 export { calibrationStage } from './pre-rope.js';
 export {
   type BitFigures,
@@ -130,7 +129,7 @@ export {
   type VerdictLevel,
   type VerdictThresholds,
 } from './report.js';
-export { openSafetensors, SafetensorsFile } from './safetensors.js';
+export { SafetensorsFile } from './safetensors.js';
 export { SAFETENSORS_DTYPES, type SafetensorsDtype } from './safetensors-dtypes.js';
 export { SAFETENSORS_HEADER_LIMIT, type TensorInfo } from './safetensors-header.js';
 export {

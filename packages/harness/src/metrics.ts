@@ -2,7 +2,7 @@
  * Errors of attention outputs and of decoded tensors. NaN and infinities are never averaged away: they come out as the
  * worst there is.
  */
-import { type CaptureSizes, positionOf } from './capture-data.js';
+import { type CaptureSizes, positionOf } from './capture-layers.js';
 import type { ExactAttention } from './exact-attention.js';
 import { finiteOrNull, type OutputError } from './report.js';
 

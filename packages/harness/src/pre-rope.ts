@@ -9,8 +9,8 @@ import {
   type SchemeData,
   type TensorScheme,
 } from '@lowbit-kv/core';
-import type { CaptureSizes, LayerTensors } from './capture-data.js';
 import { captureError } from './capture-error.js';
+import type { CaptureSizes, LayerTensors } from './capture-layers.js';
 import { errorSum, nmseOf } from './metrics.js';
 import { type CaptureRotary, type NoRotary, requireRotary, rotateKeys } from './rotary.js';
 

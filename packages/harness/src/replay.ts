@@ -17,7 +17,8 @@ import {
   type Plan,
   type Sequence,
 } from '@lowbit-kv/core';
-import { type CaptureData, type LayerTensors, positionOf } from './capture-data.js';
+import type { CaptureData } from './capture-data.js';
+import { type LayerTensors, positionOf } from './capture-layers.js';
 import { keysAt, type Stage, stageOf } from './pre-rope.js';
 
 export interface ReplayOptions {

@@ -7,7 +7,7 @@ import {
   type RotaryEmbedding,
   resolveGeometry,
 } from '@lowbit-kv/core';
-import type { CaptureSizes } from './capture-data.js';
+import type { CaptureSizes } from './capture-layers.js';
 
 export interface CaptureRotary {
   /** As a geometry takes it. */

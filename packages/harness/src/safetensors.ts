@@ -6,32 +6,20 @@
  * 64 dimensions, integers above 2^53 - 1. Every refusal is a SAFETENSORS_INVALID error.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
-import { type ByteSource, fileSource, memorySource } from './byte-source.js';
+import type { ByteSource } from './byte-source.js';
 import type { SafetensorsDtype } from './safetensors-dtypes.js';
 import { safetensorsError } from './safetensors-error.js';
 import { readIndex, type SafetensorsIndex, type TensorInfo } from './safetensors-header.js';
 import { convertToF16, F16_READABLE, F32_READABLE, widenToF32 } from './safetensors-widen.js';
 
-/** Opens a file by path, or reads one that is in memory (the bytes must not change meanwhile). */
-export async function openSafetensors(pathOrBytes: string | Uint8Array): Promise<SafetensorsFile> {
-  const source = await sourceOf(pathOrBytes);
+/** Reads the header of a source. The file closes it, also when this throws. */
+export async function readSafetensors(source: ByteSource): Promise<SafetensorsFile> {
   try {
     return new SafetensorsFile(source, await readIndex(source));
   } catch (error) {
     await source.close();
     throw error;
   }
-}
-
-async function sourceOf(pathOrBytes: unknown): Promise<ByteSource> {
-  if (typeof pathOrBytes === 'string') return fileSource(pathOrBytes);
-  if (pathOrBytes instanceof Uint8Array) return memorySource(pathOrBytes);
-  throw new LowbitKvError('OPTION_INVALID', {
-    message: 'a safetensors file is given by its path or its bytes',
-    value: pathOrBytes,
-    valid: 'a string or a Uint8Array',
-    next: 'Pass a path, or the bytes of the file.',
-  });
 }
 
 /** An open file: names, types and shapes at once, values on request. Close it after use. */
@@ -43,7 +31,7 @@ export class SafetensorsFile {
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly #source: ByteSource;
 
-  /** Use openSafetensors. */
+  /** Use openSafetensors or readSafetensors. */
   constructor(source: ByteSource, index: SafetensorsIndex) {
     this.#source = source;
     this.file = source.file;

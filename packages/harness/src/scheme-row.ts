@@ -8,7 +8,8 @@ import {
   type Scheme,
   schemeFingerprint,
 } from '@lowbit-kv/core';
-import { type CaptureData, geometryOf, positionOf } from './capture-data.js';
+import type { CaptureData } from './capture-data.js';
+import { geometryOf, positionOf } from './capture-layers.js';
 import { checkAgreement, checkOutput } from './checks.js';
 import type { CompareRun } from './compare-run.js';
 import { findCause } from './diagnosis.js';

@@ -7,7 +7,8 @@ import {
   LowbitKvError,
   type SchemeSimulation,
 } from '@lowbit-kv/core';
-import type { CaptureData, LayerTensors } from './capture-data.js';
+import type { CaptureData } from './capture-data.js';
+import type { LayerTensors } from './capture-layers.js';
 import type { CompareRun } from './compare-run.js';
 import { exactAttention } from './exact-attention.js';
 import { attendedKeys } from './held-cache.js';

@@ -2,7 +2,7 @@
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fileSource } from '../src/byte-source.js';
+import { fileSource } from '../src/file-source.js';
 import { openSafetensors } from '../src/index.js';
 import { refusal } from './support/failures.js';
 import { bytesOf, oneTensor, rawFile, safetensorsBytes } from './support/safetensors-bytes.js';

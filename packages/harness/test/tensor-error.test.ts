@@ -1,9 +1,9 @@
 // Errors of stored tensors by layer and head, worked out by hand and on the shipped capture.
 import { expect, it } from 'vitest';
-import { openCapture } from '../src/capture.js';
 import { readCaptureData } from '../src/capture-data.js';
 import { defaultCapturePath } from '../src/default-capture.js';
 import { nmseOf } from '../src/metrics.js';
+import { openCapture } from '../src/open-capture.js';
 import { headErrors, tensorError } from '../src/tensor-error.js';
 
 // [2 tokens, 2 heads, 2 channels]

@@ -2,7 +2,7 @@
 import { decodeF16 } from '@lowbit-kv/core';
 import { lcgNormal } from '@lowbit-kv/core/testing';
 import { expect, it } from 'vitest';
-import { type CaptureSizes, positionOf } from '../src/capture-data.js';
+import { type CaptureSizes, positionOf } from '../src/capture-layers.js';
 import { exactAttention } from '../src/exact-attention.js';
 import { addSums, type ErrorSum, errorSum, nmseOf } from '../src/metrics.js';
 import { type DecodedTensor, pairErrors, singleErrors } from '../src/tune/layer-errors.js';

@@ -38,7 +38,7 @@ function markdownFiles(): string[] {
     readdirSync(join(ROOT, folder), { withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
       .map(({ name }) => join(folder, name));
-  const folders = ['packages', 'examples', 'tools'].flatMap((parent) =>
+  const folders = ['packages', 'apps', 'examples', 'tools'].flatMap((parent) =>
     readdirSync(join(ROOT, parent), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .flatMap(({ name }) => [join(parent, name), join(parent, name, 'docs')]),

@@ -84,7 +84,7 @@ function requireFile(path: string): void {
 const PEERS = ['onnxruntime-node', 'webgpu'];
 
 function requirePackage(name: string): void {
-  const isOurs = ['packages', 'examples'].some((parent) =>
+  const isOurs = ['packages', 'apps', 'examples'].some((parent) =>
     readdirSync(join(ROOT, parent)).some((folder) => {
       const manifest = join(ROOT, parent, folder, 'package.json');
       return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === name;

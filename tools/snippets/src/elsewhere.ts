@@ -49,6 +49,9 @@ export const LINES: Readonly<Record<string, string>> = {
     DEPLOYED,
   'deploy/README.md: kubectl apply -f kubernetes/merge.yaml': DEPLOYED,
   'README.md: npx -y pnpm@12.4.2 test': 'it is what runs this',
+  'apps/playground/README.md: pnpm playground': 'it serves a page to a person',
+  'apps/playground/README.md: pnpm --filter @lowbit-kv/playground build':
+    'the build that apps/playground/test/playground.test.ts opens',
   'examples/custom-scheme/README.md: node use-in-code.mjs':
     'run by examples/custom-scheme/test/custom-scheme.test.ts',
   'examples/custom-scheme/README.md: npx -y pnpm@12.4.2 start':

@@ -8,6 +8,7 @@ const packages = packagesIn('packages');
 const everything = [
   { folder: 'workspace root', path: repositoryRoot, manifest: readManifest(repositoryRoot) },
   ...packages,
+  ...packagesIn('apps'),
   ...packagesIn('examples'),
   ...packagesIn('tools'),
 ];

@@ -2,13 +2,13 @@
  * One packed page: its fields with offsets and bytes, and its first group in numbers.
  */
 import {
-  firstGroup,
   LowbitKvError,
   movedError,
   type PackedTensorPlan,
   type PageField,
   pageFields,
   type StoredGroup,
+  storedGroup,
   validatePage,
 } from '@lowbit-kv/core';
 import type { Colors } from '../terminal.js';
@@ -39,6 +39,8 @@ export interface ViewedPage extends Omit<PageView, 'fields' | 'firstGroup' | 'by
   readonly file: string;
 }
 
+const FIRST = { head: 0, slot: 0, channel: 0 } as const;
+
 /** Throws BLOCK_INVALID, with the offset of the page in the file, for a page that the law cannot have written. */
 export function viewPage(viewed: ViewedPage, limit: number): PageView {
   const { plan, page, file, ...place } = viewed;
@@ -56,7 +58,7 @@ export function viewPage(viewed: ViewedPage, limit: number): PageView {
       offset: place.offset + field.offset,
       hex: hexOf(page.subarray(field.offset, field.offset + Math.min(field.bytes, limit))),
     })),
-    firstGroup: firstGroup(plan, page, place.validTokens),
+    firstGroup: storedGroup(plan, page, place.validTokens, FIRST),
   };
 }
 

@@ -1,11 +1,6 @@
 /**
- * The fields of a packed page by name, and its first group in numbers: for looking at bytes by hand.
+ * The fields of a packed page by name: for looking at bytes by hand.
  */
-import { unpackCodes } from '../law/bits.js';
-import { decodeTokens } from '../law/decode.js';
-import type { PackedTensorPlan } from '../law/encode.js';
-import { readNumber } from '../law/page-bytes.js';
-import { parameterValue } from '../law/parameters.js';
 import { type BlockLayout, PARAMETER_BYTES, type ParameterName } from './layout.js';
 
 export interface PageField {
@@ -66,41 +61,4 @@ export function pageFields(layout: BlockLayout): PageField[] {
   }
   if (layout.parametersShared) parameters(null);
   return fields;
-}
-
-/** The first group of head 0, as stored. */
-export interface StoredGroup {
-  /** Null with a codec: only the codec knows what its bytes mean. */
-  readonly codes: readonly number[] | null;
-  readonly parameters: readonly { readonly name: ParameterName; readonly value: number }[];
-  /** Decoded, before inverse transforms; outliers in their places. */
-  readonly values: readonly number[];
-}
-
-/** Groups along tokens: channel 0 of the valid slots in the group. Others: the first channels of slot 0. */
-export function firstGroup(
-  plan: PackedTensorPlan,
-  page: Uint8Array,
-  validTokens: number,
-): StoredGroup {
-  const { layout } = plan;
-  const tokens = Math.min(layout.tokensPerGroup, validTokens);
-  const size = tokens * layout.channelsPerGroup;
-  const codes = new Uint8Array(size);
-  if (layout.codes.rows !== 'groups')
-    unpackCodes(page, layout.codes.offset, 0, size, layout.bits, codes, 0);
-  const base = layout.parametersShared ? layout.heads * layout.headBytes : 0;
-  const decoded = new Float32Array(tokens * layout.headDim);
-  decodeTokens(plan, page, 0, 0, tokens, decoded);
-  return {
-    codes: layout.codes.rows === 'groups' ? null : [...codes],
-    parameters: layout.parameters.map(({ name, type, offset }) => ({
-      name,
-      value: parameterValue(type)(readNumber(page, base + offset, PARAMETER_BYTES[type])),
-    })),
-    values:
-      layout.channelsPerGroup === 1
-        ? Array.from({ length: tokens }, (_, slot) => decoded[slot * layout.headDim] as number)
-        : [...decoded.subarray(0, size)],
-  };
 }

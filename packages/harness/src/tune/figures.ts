@@ -1,7 +1,7 @@
 /**
  * Figures of a tuning report from what the search found.
  */
-import { positionOf } from '../capture-data.js';
+import { positionOf } from '../capture-layers.js';
 import { meanOf } from '../metrics.js';
 import { finiteOrNull } from '../report.js';
 import type { Allocation } from './allocation.js';

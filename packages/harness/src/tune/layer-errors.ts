@@ -14,7 +14,7 @@ import {
   seenBy,
   weightedSums,
 } from '../attention-rows.js';
-import type { CaptureSizes, LayerTensors } from '../capture-data.js';
+import type { CaptureSizes, LayerTensors } from '../capture-layers.js';
 import { addSums, type ErrorSum, errorSum, nmseOf } from '../metrics.js';
 
 /** One tensor of a layer under one candidate. */

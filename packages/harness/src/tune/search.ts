@@ -1,7 +1,7 @@
 /**
  * The search space of a tuning run: the capture in two parts, and the candidates of both tensors.
  */
-import { geometryOf, positionOf } from '../capture-data.js';
+import { geometryOf, positionOf } from '../capture-layers.js';
 import { type CompareRun, prepareRun, requireBackend } from '../compare-run.js';
 import { inModelLayers, schemeForReplay } from '../layer-mapping.js';
 import { refusalOf } from '../refusals.js';

@@ -2,7 +2,8 @@
  * A capture in two parts: earlier queries to choose by, later ones to judge by.
  */
 import { LowbitKvError } from '@lowbit-kv/core';
-import { type CaptureData, type CaptureSizes, positionOf } from '../capture-data.js';
+import type { CaptureData } from '../capture-data.js';
+import { type CaptureSizes, positionOf } from '../capture-layers.js';
 import type { ExactAttention } from '../exact-attention.js';
 import { outputError } from '../metrics.js';
 import type { LayerOutput } from '../replay.js';

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import {
   canonicalizePage,
+  codeLevels,
   decodeTokens,
-  firstGroup,
   type PackedTensorPlan,
+  storedGroup,
   validatePage,
 } from '@lowbit-kv/core';
 import { GOLDEN_CASES, goldenPlan } from '../../../../packages/core/scripts/golden-cases.js';
@@ -46,7 +47,12 @@ export const page: Target = {
           decodeTokens(plan, bytes, head, 0, tokens, values);
           mustHold(values.every(Number.isFinite), `head ${head} decodes to what is not finite`);
         }
-        if (tokens > 0) mustHold(firstGroup(plan, bytes, tokens).values.length > 0, 'first group');
+        if (tokens > 0) {
+          const last = { head: 0, slot: tokens - 1, channel: plan.headDim - 1 };
+          for (const element of [{ head: 0, slot: 0, channel: 0 }, last])
+            mustHold(storedGroup(plan, bytes, tokens, element).values.length > 0, 'group');
+          mustHold(codeLevels(plan, bytes, last)?.length !== 0, 'levels');
+        }
       },
     };
   },
