@@ -13,7 +13,11 @@ export const F16_MAX = 65504;
 /** Nearest f16 bits of an f32, ties to even; beyond the range gives infinity, NaN stays NaN (quiet). */
 export function f32ToF16(value: number): number {
   float[0] = value;
-  const bits = word[0] as number;
+  return nearestF16(word[0] as number);
+}
+
+/** f16 bits of f32 bits. */
+function nearestF16(bits: number): number {
   const sign = (bits >>> 16) & 0x8000;
   const magnitude = bits & 0x7fffffff;
   if (magnitude >= 0x47800000) {
@@ -80,7 +84,9 @@ export function encodeF16(
   source: Float32Array,
   destination: Uint16Array = new Uint16Array(source.length),
 ): Uint16Array {
-  for (let i = 0; i < source.length; i++) destination[i] = f32ToF16(source[i] as number);
+  // Written to one number after the other, `word` would be waited for.
+  const words = new Int32Array(source.buffer, source.byteOffset, source.length);
+  for (let i = 0; i < words.length; i++) destination[i] = nearestF16(words[i] as number);
   return destination;
 }
 

@@ -43,15 +43,9 @@ export function emptyBandParameters(): BandParameters {
   };
 }
 
-/** Which band a value belongs to: outer closed, inner open, everything else (also NaN) middle. */
-export function bandOf(value: number, edges: BandThresholds): number {
-  if (value <= edges.outerLow || value >= edges.outerHigh) return OUTER;
-  return value > edges.innerLow && value < edges.innerHigh ? INNER : MIDDLE;
-}
-
 /**
- * Quantizes one vector. `nibbles`, `bands` and `fifthBits` get one entry per element (`fifthBits` only for outer and
- * inner elements). Parameters are written to `parameters`.
+ * Quantizes one vector: outer is closed, inner open, everything else (also NaN) middle. `nibbles`, `bands` and `fifthBits`
+ * get one entry per element (`fifthBits` only for outer and inner elements). Parameters are written to `parameters`.
  */
 export function quantizeBands(
   values: Float32Array,
@@ -62,32 +56,42 @@ export function quantizeBands(
   fifthBits: Uint8Array,
   parameters: BandParameters,
 ): void {
+  const { outerLow, outerHigh, innerLow, innerHigh } = edges;
   const table = f16DecodeTable();
   const count = values.length;
-  const outer = emptyRange();
-  const inner = emptyRange();
-  const shifted = emptyRange();
-  let middleLargest = 0;
+  const midRise = middle === 'midRise';
+  let outerLeast = Number.POSITIVE_INFINITY;
+  let outerMost = Number.NEGATIVE_INFINITY;
+  let innerLeast = Number.POSITIVE_INFINITY;
+  let innerMost = Number.NEGATIVE_INFINITY;
+  let shiftLeast = Number.POSITIVE_INFINITY;
+  let shiftMost = Number.NEGATIVE_INFINITY;
   let anyLow = false;
   let anyHigh = false;
   for (let i = 0; i < count; i++) {
     const value = values[i] as number;
-    const band = bandOf(value, edges);
-    bands[i] = band;
-    if (band === OUTER) widen(outer, outerMagnitude(value, edges));
-    else if (band === INNER) widen(inner, value);
-    else {
-      const high = value >= edges.innerHigh;
-      const shift = Math.fround(high ? value - edges.innerHigh : value - edges.innerLow);
-      widen(shifted, shift);
-      middleLargest = Math.max(middleLargest, Math.abs(shift) || 0);
+    if (value <= outerLow || value >= outerHigh) {
+      bands[i] = OUTER;
+      const magnitude = Math.fround(value >= outerHigh ? value - outerHigh : outerLow - value);
+      if (magnitude < outerLeast) outerLeast = magnitude;
+      if (magnitude > outerMost) outerMost = magnitude;
+    } else if (value > innerLow && value < innerHigh) {
+      bands[i] = INNER;
+      if (value < innerLeast) innerLeast = value;
+      if (value > innerMost) innerMost = value;
+    } else {
+      bands[i] = MIDDLE;
+      const high = value >= innerHigh;
+      const shift = Math.fround(high ? value - innerHigh : value - innerLow);
+      if (shift < shiftLeast) shiftLeast = shift;
+      if (shift > shiftMost) shiftMost = shift;
       if (high) anyHigh = true;
       else anyLow = true;
     }
   }
   Object.assign(parameters, emptyBandParameters());
-  [parameters.outerMinimum, parameters.outerStep] = affineParameters(outer, 15);
-  [parameters.innerMinimum, parameters.innerStep] = affineParameters(inner, 31);
+  [parameters.outerMinimum, parameters.outerStep] = affineParameters(outerLeast, outerMost, 15);
+  [parameters.innerMinimum, parameters.innerStep] = affineParameters(innerLeast, innerMost, 31);
   const outerMinimum = table[parameters.outerMinimum] as number;
   const outerStep = table[parameters.outerStep] as number;
   const innerMinimum = table[parameters.innerMinimum] as number;
@@ -96,13 +100,13 @@ export function quantizeBands(
   let middleMinimum = 0;
   let middleStep = 0;
   let lowCodes = 0;
-  if (middle === 'midRise') {
-    parameters.middleMaximum = scaleBits(middleLargest);
+  if (midRise) {
+    parameters.middleMaximum = scaleBits(Math.max(-shiftLeast, shiftMost, 0));
     maximum = table[parameters.middleMaximum] as number;
-  } else if (shifted.minimum <= shifted.maximum) {
+  } else if (shiftLeast <= shiftMost) {
     // A low side needs a code that decodes below zero.
-    if (anyLow) shifted.minimum = Math.min(shifted.minimum, -(2 ** -14));
-    [parameters.middleMinimum, parameters.middleStep] = affineParameters(shifted, 15);
+    if (anyLow) shiftLeast = Math.min(shiftLeast, -(2 ** -14));
+    [parameters.middleMinimum, parameters.middleStep] = affineParameters(shiftLeast, shiftMost, 15);
     middleMinimum = table[parameters.middleMinimum] as number;
     // A high side needs one that does not: the rounded step may fall short by less than one f16 step.
     if (anyHigh && middleMinimum + 15 * (table[parameters.middleStep] as number) < 0)
@@ -112,22 +116,21 @@ export function quantizeBands(
   }
   for (let i = 0; i < count; i++) {
     const value = values[i] as number;
-    if (bands[i] === OUTER) {
-      nibbles[i] = nearestCode(
-        Math.fround(outerMagnitude(value, edges) - outerMinimum),
-        outerStep,
-        15,
-      );
-      fifthBits[i] = value >= edges.outerHigh ? 0 : 1;
-    } else if (bands[i] === INNER) {
+    const band = bands[i] as number;
+    if (band === OUTER) {
+      const high = value >= outerHigh;
+      const magnitude = Math.fround(high ? value - outerHigh : outerLow - value);
+      nibbles[i] = nearestCode(Math.fround(magnitude - outerMinimum), outerStep, 15);
+      fifthBits[i] = high ? 0 : 1;
+    } else if (band === INNER) {
       const code = nearestCode(Math.fround(value - innerMinimum), innerStep, 31);
       nibbles[i] = code & 15;
       fifthBits[i] = code >> 4;
     } else {
-      const high = value >= edges.innerHigh;
-      const shift = Math.fround(high ? value - edges.innerHigh : value - edges.innerLow);
+      const high = value >= innerHigh;
+      const shift = Math.fround(high ? value - innerHigh : value - innerLow);
       fifthBits[i] = 0;
-      if (middle === 'midRise') {
+      if (midRise) {
         nibbles[i] = (high ? 0 : 8) | midRiseCell(Math.abs(shift), maximum);
       } else {
         const code = nearestCode(Math.fround(shift - middleMinimum), middleStep, 15);
@@ -166,46 +169,27 @@ export function decodeShifted(
   return Math.fround(shift < 0 ? edges.innerLow + shift : edges.innerHigh + shift);
 }
 
-/** floor(8 |y| / M) as the count of k in 1..7 with 8 |y| >= k M, which is exact; 0 when M is 0. */
+/** floor(8 |y| / M), at most 7; 0 when M is 0. A quotient of 24 by 11 bits is never so near below an integer as to round to it. */
 function midRiseCell(magnitude: number, maximum: number): number {
   if (maximum === 0) return 0;
-  const scaled = 8 * magnitude;
-  let cell = 0;
-  while (cell < 7 && scaled >= (cell + 1) * maximum) cell++;
-  return cell;
+  const cell = ((8 * magnitude) / maximum) | 0;
+  return Math.min(cell, 7);
 }
 
-function outerMagnitude(value: number, edges: BandThresholds): number {
-  return Math.fround(value >= edges.outerHigh ? value - edges.outerHigh : edges.outerLow - value);
-}
-
-interface Range {
-  minimum: number;
-  maximum: number;
-}
-
-function emptyRange(): Range {
-  return { minimum: Number.POSITIVE_INFINITY, maximum: Number.NEGATIVE_INFINITY };
-}
-
-function widen(range: Range, value: number): void {
-  if (value < range.minimum) range.minimum = value;
-  if (value > range.maximum) range.maximum = value;
-}
-
-function affineParameters(range: Range, largestCode: number): [number, number] {
-  if (range.minimum > range.maximum) return [0, 0];
-  const minimumBits = offsetBits(range.minimum);
-  const minimum = f16DecodeTable()[minimumBits] as number;
+function affineParameters(minimum: number, maximum: number, largestCode: number): [number, number] {
+  if (minimum > maximum) return [0, 0];
+  const minimumBits = offsetBits(minimum);
   // A minimum that was rounded up can exceed the maximum: the range is then empty, never negative.
-  const width = Math.max(Math.fround(range.maximum - minimum), 0);
+  const width = Math.max(Math.fround(maximum - (f16DecodeTable()[minimumBits] as number)), 0);
   const step = Math.fround(width * Math.fround(1 / largestCode));
   return [minimumBits, scaleBits(step)];
 }
 
 function nearestCode(difference: number, step: number, largestCode: number): number {
   if (step === 0) return 0;
-  const code = difference / step + ROUNDER - ROUNDER;
+  // A local copy stays a constant when bundled.
+  const rounder = ROUNDER;
+  const code = difference / step + rounder - rounder;
   // biome-ignore lint/complexity/useMathMinMax: a NaN must become 0
   return code > largestCode ? largestCode : code > 0 ? code : 0;
 }

@@ -58,9 +58,19 @@ export function unpackCodes(
   const mask = 2 ** bits - 1;
   // Bits count from the row: those of a whole page can pass 2^32.
   let bit = skip * bits;
-  for (let i = 0; i < count; i++, bit += bits) {
+  let to = first;
+  const end = first + count;
+  if (bits <= 4 && (bit & 7) === 0) {
+    // Eight codes fill `bits` bytes.
+    for (let byte = offset + (bit >>> 3); to + 7 < end; to += 8, byte += bits, bit += 8 * bits) {
+      let word = bytes[byte] as number;
+      for (let k = 1; k < bits; k++) word |= (bytes[byte + k] as number) << (8 * k);
+      for (let j = 0; j < 8; j++) codes[to + j] = (word >>> (bits * j)) & mask;
+    }
+  }
+  for (; to < end; to++, bit += bits) {
     const byte = offset + (bit >>> 3);
     const word = (bytes[byte] as number) | ((bytes[byte + 1] ?? 0) << 8);
-    codes[first + i] = (word >>> (bit & 7)) & mask;
+    codes[to] = (word >>> (bit & 7)) & mask;
   }
 }

@@ -122,6 +122,8 @@ function decodeBands(
   const midRise = plan.scheme.quantizer.codes === 'midRise';
   const sparse = layout.sparse as NonNullable<BlockLayout['sparse']>;
   const nibbles = new Uint8Array(headDim);
+  /** Of middle elements of a token. */
+  const levels = new Float32Array(16);
   const plane = (name: ParameterName) => parameterBase + planeOffset(layout, name);
   const [middle, middleSteps] = midRise
     ? [plane('middleMaximum'), 0]
@@ -135,16 +137,13 @@ function decodeBands(
     const parameter = (offset: number) => table[readU16(page, offset + 2 * at)] as number;
     unpackCodes(page, base + at * layout.codes.rowBytes, 0, headDim, 4, nibbles, 0);
     const o = token * headDim;
-    if (midRise) {
-      const maximum = parameter(middle);
-      for (let i = 0; i < headDim; i++)
-        output[o + i] = decodeMidRise(nibbles[i] as number, maximum, edges);
-    } else {
-      const minimum = parameter(middle);
-      const step = parameter(middleSteps);
-      for (let i = 0; i < headDim; i++)
-        output[o + i] = decodeShifted(nibbles[i] as number, minimum, step, edges);
-    }
+    const extent = parameter(middle);
+    const step = midRise ? 0 : parameter(middleSteps);
+    for (let nibble = 0; nibble < 16; nibble++)
+      levels[nibble] = midRise
+        ? decodeMidRise(nibble, extent, edges)
+        : decodeShifted(nibble, extent, step, edges);
+    for (let i = 0; i < headDim; i++) output[o + i] = levels[nibbles[i] as number] as number;
     const outerMinimum = parameter(outerMinima);
     const outerStep = parameter(outerSteps);
     const innerMinimum = parameter(innerMinima);

@@ -47,7 +47,9 @@ export async function openSegments(
         outputs: [...adapters.outputs, ...plan.carriedOut],
       });
       const what = `segment ${number} of the model`;
-      const session = await ModelSession.load(what, bytes, partOptions(settings), external);
+      // The head unpacks its weights into more memory than all else takes: fresh pages for them take long each time.
+      const options = { ...partOptions(settings), enableCpuMemArena: last };
+      const session = await ModelSession.load(what, bytes, options, external);
       for (const value of session.outputs) carried.set(value.name, value);
       const graphInputs = session.inputs.filter(({ name }) => plan.graphInputs.includes(name));
       opened.push({ plan, session, graphInputs });

@@ -40,6 +40,8 @@ export class RotaryTable {
   /** Turns `[tokens, heads, headDim]` in place, `position` that of the first token; none is beyond `positions`. */
   rotate(values: Float32Array, heads: number, headDim: number, position: number): void {
     const { width, pairs } = this;
+    const cosines = this.#cosine;
+    const sines = this.#sine;
     const tokens = values.length / (heads * headDim);
     const [step, distance] = pairs === 'halves' ? [1, width] : [2, 1];
     for (let token = 0, at = 0; token < tokens; token++) {
@@ -47,10 +49,10 @@ export class RotaryTable {
       for (let head = 0; head < heads; head++, at += headDim) {
         for (let pair = 0; pair < width; pair++) {
           const first = at + pair * step;
-          const a = values[first] ?? 0;
-          const b = values[first + distance] ?? 0;
-          const cosine = this.#cosine[row + pair] ?? 0;
-          const sine = this.#sine[row + pair] ?? 0;
+          const a = values[first] as number;
+          const b = values[first + distance] as number;
+          const cosine = cosines[row + pair] as number;
+          const sine = sines[row + pair] as number;
           values[first] = a * cosine - b * sine;
           values[first + distance] = a * sine + b * cosine;
         }

@@ -22,6 +22,7 @@ export type AttentionShape = Pick<
 export interface BlockAttention {
   /** `[queries, queryHeads, keyHeadDim]`. */
   readonly query: Float32Array;
+  /** Rising. */
   readonly positions: Int32Array;
   /** `[columns, kvHeads, keyHeadDim]`. */
   readonly key: Float32Array;
@@ -120,12 +121,15 @@ export class AttentionSession {
 /** `[queries, columns]`. Made here: comparing positions in the graph takes half as long again as the whole attention. */
 function biasOf({ positions, from, to }: BlockAttention): Float32Array {
   const columns = from.length;
+  const [first, last] = [positions[0] as number, positions.at(-1) as number];
   const bias = new Float32Array(positions.length * columns);
-  for (const [row, position] of positions.entries()) {
-    const start = row * columns;
-    for (let column = 0; column < columns; column++) {
-      const isMet = (from[column] as number) <= position && position <= (to[column] as number);
-      if (!isMet) bias[start + column] = Number.NEGATIVE_INFINITY;
+  for (let column = 0; column < columns; column++) {
+    const [begin, end] = [from[column] as number, to[column] as number];
+    // Nearly all of a long context.
+    if (begin <= first && last <= end) continue;
+    for (let row = 0, at = column; row < positions.length; row++, at += columns) {
+      const position = positions[row] as number;
+      if (position < begin || position > end) bias[at] = Number.NEGATIVE_INFINITY;
     }
   }
   return bias;

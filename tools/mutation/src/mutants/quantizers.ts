@@ -231,14 +231,14 @@ export const quantizerTargets: readonly Target[] = [
     mutants: [
       {
         kind: 'bound',
-        find: 'value <= edges.outerLow || value >= edges.outerHigh',
-        replace: 'value < edges.outerLow || value >= edges.outerHigh',
+        find: 'value <= outerLow || value >= outerHigh',
+        replace: 'value < outerLow || value >= outerHigh',
         why: 'a value on the lower outer threshold is not outer',
       },
       {
         kind: 'bound',
-        find: 'value > edges.innerLow && value < edges.innerHigh',
-        replace: 'value >= edges.innerLow && value < edges.innerHigh',
+        find: 'value > innerLow && value < innerHigh',
+        replace: 'value >= innerLow && value < innerHigh',
         why: 'a value on the lower inner threshold is inner',
       },
       {
@@ -249,8 +249,8 @@ export const quantizerTargets: readonly Target[] = [
       },
       {
         kind: 'bound',
-        find: 'while (cell < 7 && scaled >= (cell + 1) * maximum) cell++;',
-        replace: 'while (cell < 7 && scaled > (cell + 1) * maximum) cell++;',
+        find: 'const cell = ((8 * magnitude) / maximum) | 0;',
+        replace: 'const cell = Math.max(Math.ceil((8 * magnitude) / maximum) - 1, 0);',
         why: 'a value on the edge of a cell goes to the lower one',
       },
       {
@@ -261,8 +261,8 @@ export const quantizerTargets: readonly Target[] = [
       },
       {
         kind: 'sign',
-        find: 'Math.min(shifted.minimum, -(2 ** -14))',
-        replace: 'Math.min(shifted.minimum, 2 ** -14)',
+        find: 'Math.min(shiftLeast, -(2 ** -14))',
+        replace: 'Math.min(shiftLeast, 2 ** -14)',
         why: 'a low side need not get a code below zero',
       },
       {
@@ -279,7 +279,7 @@ export const quantizerTargets: readonly Target[] = [
       },
       {
         kind: 'rounding',
-        find: 'const code = difference / step + ROUNDER - ROUNDER;',
+        find: 'const code = difference / step + rounder - rounder;',
         replace: 'const code = Math.round(difference / step);',
         why: 'ties go up, not to even',
       },
