@@ -31,6 +31,12 @@ export const codecTargets: readonly Target[] = [
         replace: '(word >>> (bit & 6)) & mask',
         why: 'codes that start at odd bits are read a bit too low',
       },
+      {
+        kind: 'bound',
+        find: 'for (let k = 1; k < bits; k++) word',
+        replace: 'for (let k = 1; k < bits - 1; k++) word',
+        why: 'the last byte of eight codes is not read',
+      },
     ],
   },
   {
