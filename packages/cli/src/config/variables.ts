@@ -12,12 +12,15 @@ export const CONFIG_FILE_VARIABLE = `${PREFIX}CONFIG_FILE`;
 
 /** Of the tests and tools of this repository, which may stand beside ours. */
 const OF_TESTS = [
+  'CALLS',
   'EVERY_CALL',
   'FUZZ_SEED',
   'GPU',
+  'KILLS',
   'MODEL',
   'NVRTC',
   'PROPERTY_RUNS',
+  'SCREENSHOTS',
   'SEED',
   'TEST_REPORT',
   'TEXT',

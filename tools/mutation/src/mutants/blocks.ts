@@ -118,11 +118,17 @@ export const blockTargets: readonly Target[] = [
         '(head ?? 0)',
       ),
       mutant('sign', 'a field is one entry long', 'bytes: count * size,', 'bytes: size,'),
+    ],
+  },
+  {
+    file: 'plan/stored-group.ts',
+    tests: ['plan/stored-group.test.ts'],
+    mutants: [
       mutant(
         'sign',
         'a group along tokens has one code',
-        'const size = tokens * layout.channelsPerGroup;',
-        'const size = layout.channelsPerGroup;',
+        'const size = tokens * channelsPerGroup;',
+        'const size = channelsPerGroup;',
       ),
     ],
   },
