@@ -3,17 +3,16 @@
  */
 import { outlierCapacityError } from '../data-faults.js';
 import type { BlockLayout, ParameterName } from '../plan/layout.js';
-import {
-  type BandParameters,
-  type BandThresholds,
-  emptyBandParameters,
-  MIDDLE,
-  OUTER,
-  quantizeBands,
-} from './bands.js';
+import { type BandThresholds, MIDDLE, OUTER } from './bands.js';
 import { packCodes } from './bits.js';
 import type { PackedTensorPlan } from './encode.js';
 import { readEndOffset, writeEndOffset, writeU16 } from './page-bytes.js';
+import {
+  type BandParameters,
+  type BandVector,
+  bandVector,
+  quantizeBands,
+} from './quantize-bands.js';
 import { loadValues } from './tile.js';
 import type { Transforms } from './transforms.js';
 
@@ -32,10 +31,7 @@ export function encodeBands(
   const edges = plan.calibration?.thresholds as BandThresholds;
   const vectorHeads = parametersShared ? heads : 1;
   const vector = new Float32Array(vectorHeads * headDim);
-  const nibbles = new Uint8Array(vector.length);
-  const bands = new Uint8Array(vector.length);
-  const fifthBits = new Uint8Array(vector.length);
-  const parameters = emptyBandParameters();
+  const quantized = bandVector(vector.length);
   for (let token = 0; token < count; token++) {
     const at = slot + token;
     for (let head = 0; head < heads; head += vectorHeads) {
@@ -52,44 +48,30 @@ export function encodeBands(
       loadValues(source, null, vector);
       for (let part = 0; part < vectorHeads; part++)
         transforms?.apply(vector, part * headDim, head + part);
-      quantizeBands(vector, edges, middle, nibbles, bands, fifthBits, parameters);
+      quantizeBands(vector, edges, middle, quantized);
       const parameterBase = parametersShared ? heads * layout.headBytes : head * layout.headBytes;
       for (const plane of layout.parameters) {
         writeU16(
           page,
           parameterBase + plane.offset + 2 * at,
-          bandParameter(parameters, plane.name),
+          bandParameter(quantized.parameters, plane.name),
         );
       }
       for (let part = 0; part < vectorHeads; part++) {
         const base = (head + part) * layout.headBytes;
         const first = part * headDim;
         packCodes(
-          nibbles,
+          quantized.nibbles,
           first,
           headDim,
           4,
           page,
           base + layout.codes.offset + at * layout.codes.rowBytes,
         );
-        writeOutliers(plan, page, base, at, {
-          head: head + part,
-          first,
-          nibbles,
-          bands,
-          fifthBits,
-        });
+        writeOutliers(plan, page, base, at, head + part, quantized, first);
       }
     }
   }
-}
-
-interface VectorOutliers {
-  readonly head: number;
-  readonly first: number;
-  readonly nibbles: Uint8Array;
-  readonly bands: Uint8Array;
-  readonly fifthBits: Uint8Array;
 }
 
 /** Appends the sparse bytes of one token of one head: index | outer << 6 | fifth bit << 7, and its end offsets. */
@@ -98,7 +80,9 @@ function writeOutliers(
   page: Uint8Array,
   base: number,
   at: number,
-  vector: VectorOutliers,
+  head: number,
+  vector: BandVector,
+  first: number,
 ): void {
   const { layout } = plan;
   const { endOffsets, entries } = layout.sparse as NonNullable<BlockLayout['sparse']>;
@@ -106,10 +90,10 @@ function writeOutliers(
   for (let chunk = 0; chunk < endOffsets.chunks; chunk++) {
     const width = Math.min(64, layout.headDim - chunk * 64);
     for (let index = 0; index < width; index++) {
-      const i = vector.first + chunk * 64 + index;
+      const i = first + chunk * 64 + index;
       const band = vector.bands[i] as number;
       if (band === MIDDLE) continue;
-      if (end === entries.capacity) throw outlierCapacityError(plan, vector.head);
+      if (end === entries.capacity) throw outlierCapacityError(plan, head);
       page[base + entries.offset + end++] =
         index | (band === OUTER ? 64 : 0) | ((vector.fifthBits[i] as number) << 7);
     }

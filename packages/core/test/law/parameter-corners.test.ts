@@ -3,12 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
 import { quantizeAsymmetric } from '../../src/law/asymmetric.js';
 import { asymmetricKernel } from '../../src/law/asymmetric-f16.js';
-import {
-  type BandThresholds,
-  decodeShifted,
-  emptyBandParameters,
-  quantizeBands,
-} from '../../src/law/bands.js';
+import { type BandThresholds, decodeShifted } from '../../src/law/bands.js';
+import { bandVector, quantizeBands } from '../../src/law/quantize-bands.js';
 import { lcgNormal } from '../../src/testing/normal.js';
 
 function asymmetric(values: number[], bits = 2) {
@@ -108,12 +104,9 @@ describe('the fast path of f16 groups', () => {
 
 describe('band parameters', () => {
   function banded(values: readonly number[], edges: BandThresholds) {
-    const nibbles = new Uint8Array(values.length);
-    const [bands, fifthBits] = [nibbles.slice(), nibbles.slice()];
-    const parameters = emptyBandParameters();
-    const vector = Float32Array.from(values);
-    quantizeBands(vector, edges, 'uniform', nibbles, bands, fifthBits, parameters);
-    return { nibbles: [...nibbles], parameters };
+    const quantized = bandVector(values.length);
+    quantizeBands(Float32Array.from(values), edges, 'uniform', quantized);
+    return { nibbles: [...quantized.nibbles], parameters: quantized.parameters };
   }
 
   it('raise a step that leaves the high side of the middle no code at or above zero', () => {
@@ -149,10 +142,10 @@ describe('band parameters', () => {
     const steps: number[] = [];
     for (const middle of ['midRise', 'uniform'] as const) {
       for (let token = 0; token < tokens; token++) {
-        const parameters = emptyBandParameters();
-        const scratch = () => new Uint8Array(dim);
+        const quantized = bandVector(dim);
         const vector = decodeF16(bits.subarray(token * dim, (token + 1) * dim));
-        quantizeBands(vector, edges, middle, scratch(), scratch(), scratch(), parameters);
+        quantizeBands(vector, edges, middle, quantized);
+        const { parameters } = quantized;
         steps.push(parameters.outerStep, parameters.innerStep, parameters.middleStep);
       }
     }

@@ -7,14 +7,13 @@ import {
   decodeMidRise,
   decodeOuter,
   decodeShifted,
-  emptyBandParameters,
   INNER,
   MIDDLE,
   OUTER,
-  quantizeBands,
 } from '../../src/law/bands.js';
 import { packCodes } from '../../src/law/bits.js';
 import { type HybridRule, quantizeHybrid } from '../../src/law/hybrid.js';
+import { bandVector, quantizeBands } from '../../src/law/quantize-bands.js';
 import { quantizeSymmetric, signedCode } from '../../src/law/symmetric.js';
 import { maxAbsDifference } from '../../src/testing/index.js';
 import { hex } from './support.js';
@@ -116,14 +115,9 @@ describe('band rows', () => {
       innerLow: Math.fround(row.t_i[0]),
       innerHigh: Math.fround(row.t_i[1]),
     };
-    const count = row.x.length;
-    const [nibbles, bands, fifth] = [0, 0, 0].map(() => new Uint8Array(count)) as [
-      Uint8Array,
-      Uint8Array,
-      Uint8Array,
-    ];
-    const parameters = emptyBandParameters();
-    quantizeBands(Float32Array.from(row.x), edges, middle, nibbles, bands, fifth, parameters);
+    const quantized = bandVector(row.x.length);
+    quantizeBands(Float32Array.from(row.x), edges, middle, quantized);
+    const { nibbles, bands, fifthBits: fifth, parameters } = quantized;
     expect([...nibbles]).toEqual(row.nibbles);
     const sparse = [...bands.keys()]
       .filter((i) => bands[i] !== MIDDLE)

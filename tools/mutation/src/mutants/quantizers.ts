@@ -230,22 +230,39 @@ export const quantizerTargets: readonly Target[] = [
     ],
     mutants: [
       {
-        kind: 'bound',
-        find: 'value <= outerLow || value >= outerHigh',
-        replace: 'value < outerLow || value >= outerHigh',
-        why: 'a value on the lower outer threshold is not outer',
-      },
-      {
-        kind: 'bound',
-        find: 'value > innerLow && value < innerHigh',
-        replace: 'value >= innerLow && value < innerHigh',
-        why: 'a value on the lower inner threshold is inner',
-      },
-      {
         kind: 'sign',
         find: 'low === 1 ? edges.outerLow - magnitude',
         replace: 'low === 1 ? edges.outerLow + magnitude',
         why: 'a low outlier decodes on the wrong side of its threshold',
+      },
+      {
+        kind: 'rounding',
+        find: 'const magnitude = ((nibble & 7) * 2 + 1) * (maximum / 16);',
+        replace: 'const magnitude = ((nibble & 7) * 2) * (maximum / 16);',
+        why: 'a cell decodes to its edge, not to its middle',
+      },
+    ],
+  },
+  {
+    file: 'law/quantize-bands.ts',
+    tests: [
+      'law/parameter-corners.test.ts',
+      'law/spec-vectors.test.ts',
+      'law/law-vectors.test.ts',
+      'law/properties.test.ts',
+    ],
+    mutants: [
+      {
+        kind: 'bound',
+        find: 'Number(value <= outerLow)',
+        replace: 'Number(value < outerLow)',
+        why: 'a value on the lower outer threshold is not outer',
+      },
+      {
+        kind: 'bound',
+        find: 'Number(value > innerLow)',
+        replace: 'Number(value >= innerLow)',
+        why: 'a value on the lower inner threshold is inner',
       },
       {
         kind: 'bound',
@@ -254,15 +271,9 @@ export const quantizerTargets: readonly Target[] = [
         why: 'a value on the edge of a cell goes to the lower one',
       },
       {
-        kind: 'rounding',
-        find: 'const magnitude = ((nibble & 7) * 2 + 1) * (maximum / 16);',
-        replace: 'const magnitude = ((nibble & 7) * 2) * (maximum / 16);',
-        why: 'a cell decodes to its edge, not to its middle',
-      },
-      {
         kind: 'sign',
-        find: 'Math.min(shiftLeast, -(2 ** -14))',
-        replace: 'Math.min(shiftLeast, 2 ** -14)',
+        find: 'Math.min(least, -(2 ** -14))',
+        replace: 'Math.min(least, 2 ** -14)',
         why: 'a low side need not get a code below zero',
       },
       {
@@ -273,8 +284,8 @@ export const quantizerTargets: readonly Target[] = [
       },
       {
         kind: 'bound',
-        find: 'Math.min(code, Math.max(lowCodes - 1, 0))',
-        replace: 'Math.min(code, Math.max(lowCodes, 0))',
+        find: 'const mostCodes = [Math.max(lowCodes - 1, 0), 15];',
+        replace: 'const mostCodes = [lowCodes, 15];',
         why: 'a value of the low side may decode on the high side',
       },
       {
