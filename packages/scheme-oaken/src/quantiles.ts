@@ -2,6 +2,7 @@
  * Band edges of one tensor of one run: quantiles of all its values, each rounded to f16.
  */
 import { LowbitKvError, type OutlierBands, roundToF16 } from '@lowbit-kv/core';
+import { rising } from './rising.js';
 
 export const EDGES = ['outerLow', 'outerHigh', 'innerLow', 'innerHigh'] as const;
 export type Thresholds = Record<(typeof EDGES)[number], number>;
@@ -23,8 +24,8 @@ export function sortedFinite(
   values: Float32Array,
   where: { readonly tensor?: string; readonly layer?: number } = {},
 ): Float32Array {
-  const sorted = values.slice().sort();
-  // Sorting puts NaN last and infinities at the ends.
+  const sorted = rising(values);
+  // Infinities and NaN are at the ends.
   const [first, last] = [sorted[0] as number, sorted[sorted.length - 1] as number];
   if (Math.abs(roundToF16(first)) <= 65504 && Math.abs(roundToF16(last)) <= 65504) return sorted;
   throw new LowbitKvError('NON_FINITE', {
