@@ -25,7 +25,7 @@ table{border-collapse:collapse;font-size:.85rem;margin:0 0 1rem;font-variant-num
 .caption{color:var(--soft);font-size:.85rem;margin:1rem 0 .25rem}
 th,td{padding:.3rem .45rem;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}
 th:first-child,td:first-child{text-align:left}thead th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;min-width:4rem}
-tbody th{font-weight:600;white-space:normal;max-width:14rem}
+tbody th{font-weight:600;white-space:normal;min-width:6.5rem;max-width:14rem}
 thead th:empty{min-width:0}
 button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-align:inherit}
 th button:hover,th button:focus-visible{text-decoration:underline}
