@@ -310,10 +310,13 @@ describe('headers that lie, with a right checksum', () => {
   });
 
   it.each([
-    ['channel scale', 'statistics', 'mask'],
-    ['channel scale', 'window', 'error'],
-    ['f16', 'window', 'error'],
-  ] as const)('f16 pages of %s that hold no number: %s', async (plan, kind, nonFinite) => {
+    ['channel scale', 'statistics', 'mask', 0x7e00, 'no measurement gives'],
+    ['channel scale', 'statistics', 'mask', 0, 'no measurement gives'],
+    ['channel scale', 'statistics', 'mask', 1, 'no measurement gives'],
+    ['channel scale', 'statistics', 'mask', 0xbc00, 'no measurement gives'],
+    ['channel scale', 'window', 'error', 0x7e00, 'not finite'],
+    ['f16', 'window', 'error', 0x7e00, 'not finite'],
+  ] as const)('%s: a %s page under %s with bits 0x%x', async (plan, kind, nonFinite, bits, why) => {
     const cache = await open(plan);
     const bytes = await cache.snapshot(await filled(cache));
     const header = parseSnapshotHeader(headerOf(bytes));
@@ -321,7 +324,7 @@ describe('headers that lie, with a right checksum', () => {
     if (section === undefined) throw new Error(`no ${kind} page`);
     const body = bytes.slice(0, bytes.length - 32);
     const at = 12 + headerOf(bytes).length + section.offset;
-    new DataView(body.buffer).setUint16(at, 0x7e00, true);
+    new DataView(body.buffer).setUint16(at, bits, true);
     const damaged = new Uint8Array([...body, ...checksum(body)]);
     const fresh = await createCache(cache.plan, referenceBackend(), {
       capacity: { tokens: 4096, sequences: 8 },
@@ -329,7 +332,7 @@ describe('headers that lie, with a right checksum', () => {
     });
     await expect(fresh.restore(damaged)).rejects.toMatchObject({
       code: 'SNAPSHOT_INVALID',
-      message: expect.stringMatching(new RegExp(`a ${kind} page of the .* not finite`)),
+      message: expect.stringMatching(new RegExp(`a ${kind} page of the .* ${why}`)),
     });
     expect(await liveBytes(fresh)).toBe(0);
   });

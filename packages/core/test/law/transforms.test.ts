@@ -4,6 +4,7 @@ import { createCache } from '../../src/cache/create-cache.js';
 import { decodeF16, encodeF16, f16ToF32, roundToF16 } from '../../src/float16.js';
 import { hadamard, rotationSigns } from '../../src/law/rotation.js';
 import { measureStatistics, tensorReciprocal } from '../../src/law/statistics.js';
+import { statisticsFault } from '../../src/law/statistics-range.js';
 import { Transforms } from '../../src/law/transforms.js';
 import { createPlan, schemeFingerprint } from '../../src/plan/plan.js';
 import { referenceBackend } from '../../src/reference/reference-backend.js';
@@ -340,3 +341,32 @@ describe('vectors of the independent program', () => {
     expect(tensorReciprocal(values, largest)).toBe(hex(reciprocal));
   });
 });
+
+it.each([
+  ['means', MEAN, [0x7c00, 0xfc00, 0x7e00]],
+  ['channel scales', SCALE, [0, 1, 0x0400, 0x7bff, 0x8000, 0xbc00, 0x7c00, 0x7e00]],
+  ['tensor scales', TENSOR, [0, 1, 0x03ff, 0x8000, 0xbc00, 0x7c00, 0x7e00]],
+] as const)(
+  '%s: what is measured is a statistics page, these bits are not',
+  (_, transform, bad) => {
+    const plan = planOf([transform, MEAN]).layers[0]!.key;
+    const samples = [1e-7, 1, 6e4].map((size) =>
+      encodeF16(
+        decodeF16(data(STATISTICS, 10)).map((x) => Math.min(Math.max(x * size, -65504), 65504)),
+      ),
+    );
+    for (const tokens of [...samples, new Uint16Array(STATISTICS * width)]) {
+      const page = measureStatistics(plan, tokens);
+      const pages = [...page, ...page];
+      expect(statisticsFault(plan, (index) => pages[index] ?? -1, pages.length)).toBeNull();
+    }
+    const page = measureStatistics(plan, data(STATISTICS, 10));
+    for (const bits of bad) {
+      const at = width - 1;
+      const broken = page.slice();
+      broken[at] = bits;
+      const fault = statisticsFault(plan, (index) => broken[index] ?? -1, broken.length);
+      expect(fault).toMatchObject({ bits, valid: expect.any(String) });
+    }
+  },
+);

@@ -1,7 +1,7 @@
 /** Snapshots of a cache, restored: mutants have a checksum that fits, or nothing behind it would be reached. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Cache } from '@lowbit-kv/core';
+import type { Cache, Sequence } from '@lowbit-kv/core';
 import {
   decodedSequences,
   snapshotCache,
@@ -39,15 +39,20 @@ export const snapshot: Target = {
 /** What was restored is what a snapshot of it restores to elsewhere, to the bit. */
 async function mustRestore(cache: Cache, other: Cache, mutant: Uint8Array): Promise<void> {
   const sequences = await cache.restore(mutant);
-  const values = await decodedSequences(cache, sequences);
-  mustHold(values.every(Number.isFinite), 'a value that is not finite');
-  const again = await cache.snapshot(sequences);
-  for (const sequence of sequences) cache.disposeSequence(sequence);
-  const copies = await other.restore(again);
-  const copied = await decodedSequences(other, copies);
-  mustHold(Buffer.compare(bytesOf(values), bytesOf(copied)) === 0, 'values of a second snapshot');
-  mustHold(Buffer.compare(await other.snapshot(copies), again) === 0, 'bytes of a second snapshot');
-  for (const sequence of copies) other.disposeSequence(sequence);
+  const copies: Sequence[] = [];
+  try {
+    const values = await decodedSequences(cache, sequences);
+    mustHold(values.every(Number.isFinite), 'a value that is not finite');
+    const again = await cache.snapshot(sequences);
+    copies.push(...(await other.restore(again)));
+    const copied = await decodedSequences(other, copies);
+    mustHold(Buffer.compare(bytesOf(values), bytesOf(copied)) === 0, 'values of a second snapshot');
+    const third = await other.snapshot(copies);
+    mustHold(Buffer.compare(third, again) === 0, 'bytes of a second snapshot');
+  } finally {
+    for (const sequence of sequences) cache.disposeSequence(sequence);
+    for (const sequence of copies) other.disposeSequence(sequence);
+  }
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {

@@ -20,18 +20,6 @@ export const snapshotTargets: readonly Target[] = [
         'first: Math.max(range.first, entry.slot)',
       ),
       mutant(
-        'bound',
-        'a packed page may be a token longer than a block',
-        'tokens > blockTokens)',
-        'tokens > blockTokens + 1)',
-      ),
-      mutant(
-        'bound',
-        'an entry may reach a slot past its page',
-        'entry.slot + entry.count > slots ',
-        'entry.slot + entry.count > slots + 1 ',
-      ),
-      mutant(
         'place',
         'a page that two entries name has one holder',
         'if (seen.has(key)) pools[i]?.retain(kind, page);',
@@ -45,6 +33,24 @@ export const snapshotTargets: readonly Target[] = [
         '',
       ),
       mutant('place', 'every section gets the first bytes', 'at += size;', ''),
+    ],
+  },
+  {
+    file: 'cache/check-snapshot.ts',
+    tests,
+    mutants: [
+      mutant(
+        'bound',
+        'a packed page may be a token longer than a block',
+        'tokens > blockTokens)',
+        'tokens > blockTokens + 1)',
+      ),
+      mutant(
+        'bound',
+        'an entry may reach a slot past its page',
+        'entry.slot + entry.count > slots ',
+        'entry.slot + entry.count > slots + 1 ',
+      ),
       mutant(
         'bound',
         'a statistics page one past the last is accepted',
@@ -68,6 +74,12 @@ export const snapshotTargets: readonly Target[] = [
         'the first sink of a sliding window may be missing',
         'if (firstSeen > 0) invalidSnapshot',
         'if (firstSeen > 1) invalidSnapshot',
+      ),
+      mutant(
+        'choice',
+        'statistics that no measurement gives are accepted',
+        'if (fault === null) return;',
+        'return;',
       ),
     ],
   },
