@@ -4,21 +4,18 @@ import { describeBackend, F32_ATTENTION } from '@lowbit-kv/core/contract';
 import { afterAll, vi } from 'vitest';
 import { webgpuBackend } from '../src/index.js';
 import { openNodeGpu } from '../src/node.js';
+import { shareOfToday } from './support/share-of-today.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 
 // SwiftShader compiles every pipeline and runs every invocation on the processor.
 vi.setConfig({ testTimeout: 120_000 });
 
 const isGpu = process.env.LOWBIT_KV_GPU === '1';
-const isWhole = isGpu || process.env.LOWBIT_KV_WHOLE_CONTRACT === '1';
-const SHARES = 3;
-const today = Math.floor(Date.now() / 86_400_000);
 
 const { device, backend } = isGpu ? await openNodeGpu() : await emulated();
 afterAll(() => device.destroy());
 
-const share = isWhole ? { part: 0, of: 1 } : { part: today % SHARES, of: SHARES };
-if (!isWhole) process.stderr.write(`plans of the contract: part ${share.part} of ${SHARES}\n`);
+const share = shareOfToday('plans of the contract', 3);
 describeBackend(backend, { tolerances: F32_ATTENTION, mayRefuse: [], share });
 
 async function emulated() {

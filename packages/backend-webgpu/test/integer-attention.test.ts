@@ -2,8 +2,14 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { codeOrder } from '../src/shaders/code-order.js';
 import { testFaults } from './support/integer-faults.js';
-import { INTEGER_PLANS, integerPlan, runIntegerPlan } from './support/integer-plans.js';
+import {
+  INTEGER_PLANS,
+  type IntegerPlan,
+  integerPlan,
+  runIntegerPlan,
+} from './support/integer-plans.js';
 import { keepPipelines } from './support/kept-pipelines.js';
+import { elementsOf, shareOfToday } from './support/share-of-today.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 
 it.each(INTEGER_PLANS)('%s: bytes in the order of the reduction', (name) => {
@@ -13,18 +19,21 @@ it.each(INTEGER_PLANS)('%s: bytes in the order of the reduction', (name) => {
 
 // SwiftShader takes seconds for the kernel of a plan. In `exact` the plans with faults run below, with none on, and those with
 // outlier bands in integer-bands.test.ts; `fast` leaves the same things out of all plans: one of each kind of text runs.
+const share = shareOfToday('plans and faults of integer attention', 2);
+
 describe.each([
   ['exact', ['signed scales', 'outer, 3 bit', 'sliding, 3 bit and more']],
   ['fast', ['outer', 'inner', 'signed scales', 'inner, 3 bit', 'bands']],
-] as const)('%s', async (precision, plans) => {
+] as const)('%s', async (precision, plans: readonly IntegerPlan[]) => {
   const device = await swiftShaderDevice();
   keepPipelines(device);
   afterAll(() => device.destroy());
-  it.each(plans)('%s', { timeout: 120_000 }, async (name) => {
+  it.each(elementsOf(plans, share))('%s', { timeout: 120_000 }, async (name) => {
     expect(await runIntegerPlan(device, name, precision)).toBeGreaterThan(0);
   });
 });
 
 describe('with one fault', async () => {
-  await testFaults(swiftShaderDevice, ['outer', 'inner', 'sliding', 'inner, 3 bit'], 120_000);
+  const plans = elementsOf<IntegerPlan>(['outer', 'inner', 'sliding', 'inner, 3 bit'], share);
+  await testFaults(swiftShaderDevice, plans, 120_000);
 });

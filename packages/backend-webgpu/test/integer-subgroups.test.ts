@@ -2,15 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import { emulatedSubgroupsDevice } from './support/emulated-subgroups.js';
 import { testFaults } from './support/integer-faults.js';
-import { runIntegerPlan } from './support/integer-plans.js';
+import { type IntegerPlan, runIntegerPlan } from './support/integer-plans.js';
+import { elementsOf, shareOfToday } from './support/share-of-today.js';
 
 // SwiftShader compiles straight code slowly: of each kind of text, one plan.
-it.each([
+const PLANS = [
   ['sliding', 'fast'],
   ['inner, 3 bit', 'fast'],
   ['outer, 3 bit', 'fast'],
   ['bands', 'exact'],
-] as const)('meets %s, %s', { timeout: 240_000 }, async (name, precision) => {
+] as const;
+const share = shareOfToday('plans and faults of integer attention with subgroups', 2);
+
+it.each(elementsOf(PLANS, share))('meets %s, %s', { timeout: 240_000 }, async (name, precision) => {
   const device = await emulatedSubgroupsDevice();
   try {
     expect(await runIntegerPlan(device, name, precision)).toBeGreaterThan(0);
@@ -21,5 +25,6 @@ it.each([
 
 // Several sets in straight code, and loops over keys along channels and behind a sliding window.
 describe('with one fault', async () => {
-  await testFaults(emulatedSubgroupsDevice, ['outer', 'inner', 'sliding'], 240_000);
+  const plans = elementsOf<IntegerPlan>(['outer', 'inner', 'sliding'], share);
+  await testFaults(emulatedSubgroupsDevice, plans, 240_000);
 });
