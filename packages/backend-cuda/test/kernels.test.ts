@@ -111,6 +111,33 @@ test('cards without programmatic dependent launch get plain launches', async () 
   });
 });
 
+test('integers reach to both ends of 32 bits, and no further', async () => {
+  const kernels: FakeKernel[] = [];
+  const seen: number[] = [];
+  kernels.push({
+    name: 'ends',
+    parameters: ['i32', 'u32'],
+    run: ({ parameters }) => seen.push(parameters.i32(0), parameters.u32(1)),
+  });
+  await withFake({ kernels }, async ({ stream, module }) => {
+    const launch = module.kernel('ends', ['i32', 'u32']).prepare({ grid: [1], block: [1] });
+    for (const [signed, unsigned] of [
+      [-(2 ** 31), 0],
+      [2 ** 31 - 1, 2 ** 32 - 1],
+    ] as const)
+      launch.set(0, signed).set(1, unsigned).run(stream);
+    stream.synchronize();
+    for (const [index, value] of [
+      [0, -(2 ** 31) - 1],
+      [0, 2 ** 31],
+      [1, -1],
+      [1, 2 ** 32],
+    ] as const)
+      expect((await errorOf(() => launch.set(index, value))).code).toBe('OPTION_INVALID');
+  });
+  expect(seen).toEqual([-(2 ** 31), 0, 2 ** 31 - 1, 2 ** 32 - 1]);
+});
+
 test('values that do not fit their parameter are refused', async () => {
   await withFake({ kernels: [SCALE] }, async ({ stream, module, context }) => {
     const kernel = module.kernel('scale', ['pointer', 'pointer', 'u32', 'f32']);

@@ -118,6 +118,56 @@ describe('blocks and pieces', () => {
   });
 });
 
+/** Bits that are set where codes lie. */
+function onesOf(piece: Uint8Array, { scaleByte }: { readonly scaleByte: number }): number {
+  const codes = piece.subarray(0, scaleByte);
+  return codes.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
+}
+
+test.each(['tokens', 'channels'] as const)(
+  'hybrid groups along %s: codes around zero are turned, those over a minimum are not',
+  (along) => {
+    const instance: Instance = {
+      ...{ tensor: 'value', bits: 4, along, groupSize: 32, headDim: 64 },
+      packing: { mode: 'hybrid', codes: 'full', asymmetricBits: 4, tie: 'asymmetric' },
+    };
+    const plan = planOf(instance, 1);
+    const mover = pageMover(plan);
+    const block = new Uint8Array(plan.layout.pageBytes);
+    const scales = plan.layout.parameters.find(({ name }) => name === 'scale')!;
+    // The sign of a scale says that its group is over a minimum: of the first three groups.
+    for (const entry of [0, 1, 2]) block[scales.offset + 2 * entry + 1] = 0x80;
+    const piece = new Uint8Array(mover.layout.bytes);
+    mover.toPiece(block, 0, piece, 0, PAGE_TOKENS);
+    // Codes of 0 around zero have their highest bit set in pages.
+    expect(onesOf(piece, mover.layout)).toBe(PAGE_TOKENS * 64 - 3 * 32);
+  },
+);
+
+test.each(['tokens', 'channels'] as const)(
+  'pages of a block have the parameters of their own tokens, groups along %s',
+  (along) => {
+    const instance: Instance = {
+      ...{ tensor: 'key', bits: 4, along, groupSize: 32, headDim: 64 },
+      packing: { mode: 'asymmetric' },
+    };
+    const plan = planOf(instance, 1, 256);
+    const mover = pageMover(plan);
+    const block = new Uint8Array(plan.layout.pageBytes);
+    for (const { offset } of plan.layout.parameters) {
+      const entries = (256 * 64) / 32;
+      // Scales and zeros of the second half of the tokens.
+      block.fill(0xff, offset + entries, offset + 2 * entries);
+    }
+    const bytesSet = [0, 1].map((page) => {
+      const piece = new Uint8Array(mover.layout.bytes);
+      mover.toPiece(block, 0, piece, 0, PAGE_TOKENS, page);
+      return piece.filter((byte) => byte !== 0).length;
+    });
+    expect(bytesSet).toEqual([0, 2 * 2 * ((PAGE_TOKENS * 64) / 32)]);
+  },
+);
+
 test('what the layout does not hold is refused with a reason', () => {
   const plan = planOf(allInstances()[0] as Instance, 1);
   const one: PackedTensorPlan = { ...plan, scheme: { ...plan.scheme, bits: 1 } };

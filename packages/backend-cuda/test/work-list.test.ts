@@ -267,7 +267,12 @@ describe('layers of a step', () => {
       { key: { spans: pages.with(7, span('packed', 41, 0, 128, 7 * 128)), statistics: -1 } },
     ],
     ['other values', { value: { spans: pages.slice(1), statistics: -1 } }],
-    ['other statistics', { key: { spans: pages, statistics: 3 } }],
+    [
+      'a span that is shorter',
+      { key: { spans: pages.with(39, span('packed', 39, 0, 9, 39 * 128)), statistics: -1 } },
+    ],
+    ['other statistics of keys', { key: { spans: pages, statistics: 3 } }],
+    ['other statistics of values', { value: { spans: pages, statistics: 3 } }],
     ['another length', { length: 5121 }],
     ['another number of queries', { queries: 2 }],
     ['another row', { firstQuery: 1 }],
@@ -348,5 +353,37 @@ describe('pages of several entries', () => {
       [2, 3, 0, 100 | (28 << 16)],
       [3, 4, 28, 122 << 16],
     ]);
+  });
+
+  it('end there too where a run begins inside of one', () => {
+    const list = new WorkList({
+      ...{ slots: 1, capacity: 1, slidingWindow: null },
+      ...{ pageTokens: { key: 256, value: 256 }, entryTokens: 128 },
+    });
+    const view = { spans: [packed(1, 100, 150, 0)], statistics: -1 };
+    const sequence = { key: view, value: view, length: 150, queries: 1, firstQuery: 0 };
+    list.update([sequence as AttendSequence]);
+    expect(readWork(list).pages).toEqual([
+      { key: 2, value: 2, position: 0, slots: 100 | (28 << 16) },
+      { key: 3, value: 3, position: 28, slots: 122 << 16 },
+    ]);
+  });
+
+  it('are none where tensors have a run in other slots: tokens are met one by one', () => {
+    const list = new WorkList({
+      ...{ slots: 1, capacity: 1, slidingWindow: null },
+      ...{ pageTokens: { key: 128, value: 128 }, entryTokens: 128 },
+    });
+    const key = { spans: [packed(1, 100, 20, 0)], statistics: -1 };
+    const value = { spans: [packed(2, 4, 20, 0)], statistics: -1 };
+    list.update([{ key, value, length: 20, queries: 1, firstQuery: 0 } as AttendSequence]);
+    expect(list.pages.length).toBe(0);
+    const { words, structWords } = list.rests;
+    const rests = Array.from({ length: list.rests.length }, (_, i) => [
+      ...words.subarray(i * structWords, i * structWords + 3),
+    ]);
+    expect(rests).toEqual(
+      Array.from({ length: 20 }, (_, i) => [128 + 100 + i, 2 * 128 + 4 + i, i]),
+    );
   });
 });

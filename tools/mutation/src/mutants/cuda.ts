@@ -4,7 +4,7 @@ import { mutant, type Target } from '../mutant.js';
 const where = 'backend-cuda';
 const workTests = ['work-list.test.ts'];
 const layoutTests = [
-  'page-layout.test.ts::(places of their own|there and back)',
+  'page-layout.test.ts::(places of their own|there and back|groups along)',
   'page-layout.test.ts::says the same',
 ];
 
@@ -313,6 +313,7 @@ export const cudaTargets: readonly Target[] = [
     package: where,
     file: 'store/step-flags.ts',
     tests: [
+      'step-flags.test.ts',
       'store-life.test.ts',
       'step-calls.test.ts',
       'captured-step-corners.test.ts',

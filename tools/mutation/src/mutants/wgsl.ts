@@ -317,6 +317,7 @@ export const wgslTargets: readonly Target[] = [
     package: where,
     file: 'shaders/numbers.wgsl',
     tests: [
+      'numbers.test.ts',
       'contract.test.ts::(ties|subnormals|zeros of both signs|up to 30000): (affine|sinks|short scales)',
       GROUPS,
       'device-imports.test.ts',
@@ -346,7 +347,7 @@ export const wgslTargets: readonly Target[] = [
   {
     package: where,
     file: 'shaders/parameters.wgsl',
-    tests: [PARAMETERS],
+    tests: ['numbers.test.ts', PARAMETERS],
     mutants: [
       mutant('shift', 'E4M3 has another bias', '+ 117u) << 23u', '+ 118u) << 23u'),
       mutant(

@@ -56,7 +56,7 @@ export function instanceLine(instance: Instance): string {
   return `INSTANCE(${words.join(', ')})\n`;
 }
 
-export function planOf(instance: Instance, heads: number): PackedTensorPlan {
+export function planOf(instance: Instance, heads: number, blockTokens = 128): PackedTensorPlan {
   const scheme = schemeOf(instance);
   const plan = createPlan(
     inlineScheme({ key: scheme, value: scheme }),
@@ -67,7 +67,7 @@ export function planOf(instance: Instance, heads: number): PackedTensorPlan {
       keyHeadDim: instance.headDim,
       valueHeadDim: instance.headDim,
     },
-    { blockTokens: 128 },
+    { blockTokens },
   );
   return (plan.layers[0] as LayerPlan)[instance.tensor] as PackedTensorPlan;
 }

@@ -1,0 +1,24 @@
+/**
+ * What runs today of tests whose shaders SwiftShader takes minutes to compile: another share every day, so that each runs
+ * within days; everything with LOWBIT_KV_WHOLE_CONTRACT=1 and on a GPU.
+ */
+const IS_WHOLE = process.env.LOWBIT_KV_GPU === '1' || process.env.LOWBIT_KV_WHOLE_CONTRACT === '1';
+const TODAY = Math.floor(Date.now() / 86_400_000);
+
+export interface Share {
+  readonly part: number;
+  readonly of: number;
+}
+
+/** Says on stderr which part it is of what is named. */
+export function shareOfToday(name: string, of: number): Share {
+  if (IS_WHOLE) return { part: 0, of: 1 };
+  const share = { part: TODAY % of, of };
+  process.stderr.write(`${name}: part ${share.part} of ${of}\n`);
+  return share;
+}
+
+/** The elements of a part: every `of`th one. */
+export function elementsOf<T>(all: readonly T[], { part, of }: Share): T[] {
+  return all.filter((_, index) => index % of === part);
+}
