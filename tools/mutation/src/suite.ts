@@ -58,7 +58,10 @@ export class Suite {
   async #start(): Promise<void> {
     // `detached` makes it the leader of a group, which ends as one.
     const stdio = ['ignore', 'ignore', 'inherit', 'ipc'] as const;
-    this.#child = fork(sessionFile, [], { cwd: this.#root, detached: true, stdio: [...stdio] });
+    // Tests that take a share a day would miss mutants of the rest.
+    const env = { ...process.env, LOWBIT_KV_WHOLE_CONTRACT: '1' };
+    const options = { cwd: this.#root, env, detached: true, stdio: [...stdio] };
+    this.#child = fork(sessionFile, [], options);
     if ((await nextAnswer(this.#child, 120)) === null) throw new Error('vitest does not start');
   }
 }
