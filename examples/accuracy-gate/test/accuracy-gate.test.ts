@@ -16,7 +16,8 @@ interface Step {
 }
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+const require = createRequire(import.meta.url);
+const tsx = pathToFileURL(require.resolve('tsx')).href;
 const workflow = parse(readFileSync(path('../accuracy-gate.yml'), 'utf8'));
 const steps: readonly Step[] = workflow.jobs.gate.steps;
 const [install, before, after, diff] = steps.flatMap(({ run }) => run ?? []);
