@@ -66,7 +66,7 @@ beforeAll(async () => {
   );
   const { status, stderr } = run(before);
   expect(status, stderr).toBe(0);
-}, 60_000);
+}, 90_000);
 
 test('the workflow installs, measures twice and compares, and may only read', () => {
   expect(install).toBe('npm ci --ignore-scripts');
@@ -74,13 +74,15 @@ test('the workflow installs, measures twice and compares, and may only read', ()
   expect(workflow.permissions).toEqual({ contents: 'read' });
 });
 
-test('a scheme that is as it was passes', () => {
+test('a scheme that is as it was passes', { timeout: 90_000 }, () => {
   propose(scheme);
   expect(run(after)).toMatchObject({ status: 0 });
   expect(run(diff)).toMatchObject({ status: 0 });
 });
 
-test('a scheme with coarser keys and larger values is stopped by its size and by its error', () => {
+test('a scheme with coarser keys and larger values is stopped by its size and by its error', {
+  timeout: 90_000,
+}, () => {
   propose(changed(changed(scheme, 'bits: 3,', 'bits: 2,'), 'bits: 4,', 'bits: 8,'));
   const limit = run(after);
   expect(limit.status, limit.stderr).toBe(3);
