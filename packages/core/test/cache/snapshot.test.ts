@@ -225,7 +225,29 @@ describe('headers that lie, with a right checksum', () => {
     sequences: { length: number; states: { entries: Entry[]; statistics: number }[] }[];
   }
   const lies: Record<string, { plan: string; lie: (header: Header) => void }> = {
-    'a length that the entries do not reach': { plan: 'token keys', lie: (h) => bump(h, 'length') },
+    'a length that the entries do not reach': { plan: 'token keys', lie: (h) => bump(h, 1) },
+    'a length that the entries pass': { plan: 'token keys', lie: (h) => bump(h, -1) },
+    'an entry a slot past its page': {
+      plan: 'token keys',
+      lie: (h) => {
+        const tail = find(h, 'window');
+        tail.slot = 33 - tail.count;
+      },
+    },
+    'a block a token longer than blocks are': {
+      plan: 'token keys',
+      lie: (h) => {
+        const { packed } = h.pages[0] as Header['pages'][number];
+        packed[0] = Math.max(...packed) + 1;
+      },
+    },
+    'the statistics page after the last': {
+      plan: 'channel scale',
+      lie: (h) => {
+        const state = h.sequences[0]?.states[0] as { statistics: number };
+        state.statistics = h.pages[0]?.statistics ?? 0;
+      },
+    },
     'a page that does not exist': { plan: 'token keys', lie: (h) => (entry(h, 0).page = 99) },
     'an entry past its page': { plan: 'token keys', lie: (h) => (entry(h, 0).slot = 31) },
     'a gap': { plan: 'token keys', lie: (h) => (entry(h, 1).position += 1) },
@@ -292,9 +314,9 @@ describe('headers that lie, with a right checksum', () => {
   const entry = (h: Header, i: number) => h.sequences[0]?.states[0]?.entries[i] as Entry;
   const find = (h: Header, kind: string) =>
     h.sequences[0]?.states[0]?.entries.find((e) => e.kind === kind) as Entry;
-  const bump = (h: Header, field: 'length') => {
+  const bump = (h: Header, by: number) => {
     const sequence = h.sequences[0] as Header['sequences'][number];
-    sequence[field] += 1;
+    sequence.length += by;
   };
 
   it.each(Object.keys(lies))('%s', async (what) => {

@@ -17,6 +17,7 @@ const readTests = [
   'programs/random-programs.test.ts',
 ];
 const statsTests = [
+  'cache/shared-pages.test.ts',
   'cases/cache-residual-accounting.test.ts',
   'cache/window-law.test.ts',
   'cases/cache-fork-copy-on-write.test.ts',
@@ -132,7 +133,12 @@ export const cacheTargets: readonly Target[] = [
   },
   {
     file: 'cache/step.ts',
-    tests: ['cache/arguments.test.ts', 'cases/shape-batch-mixed-lengths.test.ts', ...stepTests],
+    tests: [
+      'cache/arguments.test.ts',
+      'cache/shared-pages.test.ts',
+      'cases/shape-batch-mixed-lengths.test.ts',
+      ...stepTests,
+    ],
     mutants: [
       mutant(
         'sign',

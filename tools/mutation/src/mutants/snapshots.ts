@@ -3,6 +3,7 @@ import { mutant, type Target } from '../mutant.js';
 
 const tests = [
   'cache/snapshot.test.ts',
+  'cache/shared-pages.test.ts',
   'cache/snapshot-unused-slots.test.ts',
   'golden.test.ts',
   'programs/random-programs.test.ts',
