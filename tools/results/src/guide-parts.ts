@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { builtinSchemes } from '../../../packages/cli/src/schemes/builtin-schemes.js';
 import { fillParts, markdownTable } from '../../../packages/core/scripts/generated-parts.js';
+import { EVAL_THRESHOLDS as EVAL } from '../../../packages/harness/src/eval/thresholds.js';
+import { THRESHOLDS } from '../../../packages/harness/src/thresholds.js';
 import { rowOf, type Table, tableIn } from './markdown-tables.js';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -41,6 +43,7 @@ function accuracyParts(shelf: Table, model: Table): ReadonlyMap<string, string> 
   const hidden = shelf.rows.toSorted((a, b) => factor(b) - factor(a)).slice(0, 6);
   const chosen = ['kivi-4bit-g32', 'kivi-2bit-g32', 'innerq-small', 'lowbit-2-3', 'kvquant-4bit'];
   return new Map([
+    ['verdicts', verdictTable()],
     [
       'hidden',
       markdownTable(
@@ -59,6 +62,27 @@ function accuracyParts(shelf: Table, model: Table): ReadonlyMap<string, string> 
       ),
     ],
   ]);
+}
+
+function verdictTable(): string {
+  const { safeWorstHead, safeWorstLayer, careWorstHead, careWorstLayer } = THRESHOLDS;
+  const { safeWorstBucket, safeDivergenceP99, careWorstBucket, careDivergenceP99 } = EVAL;
+  return markdownTable(
+    ['verdict', '`compare`: worst head, layer', '`eval`: KL of the worst bucket, p99'],
+    [
+      [
+        'safe',
+        `up to ${safeWorstHead}, ${safeWorstLayer}`,
+        `up to ${safeWorstBucket}, ${safeDivergenceP99} nats`,
+      ],
+      [
+        'care',
+        `up to ${careWorstHead}, ${careWorstLayer}`,
+        `up to ${careWorstBucket}, ${careDivergenceP99} nats`,
+      ],
+      ['unsafe', 'beyond', 'beyond'],
+    ],
+  );
 }
 
 function performanceParts(cuda: string, webgpu: string): ReadonlyMap<string, string> {
