@@ -1,69 +1,8 @@
 /**
- * The site: pages that `pnpm site` staged, with links and drawings made of the repository.
+ * Where vitepress looks for its configuration.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { defineConfig } from 'vitepress';
-import { drawings } from '../src/drawings/index.js';
-import { shippedPresets } from '../src/drawings/plans.js';
-import { slugOf } from '../src/headings.js';
-import { pageAddress, siteLinks } from '../src/links.js';
-import { PAGES, SECTIONS } from '../src/page-table.js';
-import { REPOSITORY_URL } from '../src/repository.js';
-import { STAGED } from '../src/stage.js';
+// Not a plain import: vite would bundle the sources of the packages, which are loaded as they are.
+const { href } = new URL('../src/site-config.ts', import.meta.url);
+const { siteConfig } = (await import(href)) as typeof import('../src/site-config.js');
 
-interface Staged {
-  readonly path: string;
-  readonly title: string;
-}
-
-const api = JSON.parse(readFileSync(join(STAGED, 'api-pages.json'), 'utf8')) as Staged[];
-const presets = await shippedPresets();
-const items = (pages: readonly Staged[]) =>
-  pages.map(({ path, title }) => ({ text: title, link: pageAddress(path) }));
-
-export default defineConfig({
-  title: 'lowbit-kv',
-  description:
-    'Low-bit key-value caches for language models: schemes, exact bytes, measured errors.',
-  lang: 'en',
-  srcDir: 'dist/pages',
-  outDir: 'dist/site',
-  cacheDir: 'node_modules/.cache/vitepress',
-  // Fonts of the system: nothing is fetched, nothing shifts.
-  head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
-  markdown: {
-    anchor: { slugify: slugOf },
-    config(markdown) {
-      drawings(markdown, presets);
-      // The environment of vitepress names the page; its frontmatter the file it comes from.
-      markdown.core.ruler.push('source-of-page', ({ env }) => {
-        env.source = PAGES.find(({ path }) => `${path}.md` === env.relativePath)?.source;
-      });
-      siteLinks(markdown, { pages: PAGES, generated: api.map(({ path }) => path) });
-    },
-  },
-  themeConfig: {
-    search: { provider: 'local' },
-    outline: { level: [2, 3] },
-    nav: [
-      { text: 'Overview', link: '/overview' },
-      { text: 'Schemes', link: '/schemes/kivi' },
-      { text: 'API', link: pageAddress(api[0]?.path ?? 'index') },
-      { text: 'Playground', link: '/playground/', target: '_self' },
-    ],
-    sidebar: [
-      ...SECTIONS.map((section) => ({
-        text: section,
-        collapsed: section === 'Packages' || section === 'Project' || section === 'Measurements',
-        items: items(PAGES.filter((page) => page.section === section)),
-      })),
-      { text: 'API', collapsed: true, items: items(api) },
-    ],
-    editLink: {
-      pattern: ({ frontmatter }) => String(frontmatter.editAddress ?? REPOSITORY_URL),
-      text: 'The source of this page',
-    },
-  },
-  ignoreDeadLinks: [/^\/playground\//],
-});
+export default siteConfig;

@@ -72,7 +72,7 @@ async function writeReference(entries: readonly EntryPoint[], folder: string): P
     // `pnpm typecheck` says what is wrong with types.
     skipErrorChecking: true,
     disableGit: true,
-    sourceLinkTemplate: `${REPOSITORY_URL}/blob/main/{path}#L{line}`,
+    sourceLinkTemplate: `${REPOSITORY_URL}/blob/main/packages/{path}#L{line}`,
     excludePrivate: true,
     excludeInternal: true,
     readme: 'none',
