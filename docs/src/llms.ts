@@ -37,8 +37,10 @@ function bodyOf(source: string): string {
 /** Of the first paragraph that is plain text. */
 function firstSentence(source: string): string {
   const paragraph = bodyOf(source)
+    .replace(/^```[\s\S]*?^```$/gm, '')
     .split(/\n\s*\n/)
-    .find((part) => /^[A-Za-z`*[]/.test(part));
+    .map((part) => part.trim())
+    .find((part) => /^[\p{L}`*[]/u.test(part));
   const line = (paragraph ?? '').replace(/\s+/g, ' ').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
-  return /^.*?[.:](?=\s|$)/.exec(line)?.[0] ?? line;
+  return /^.*?\.(?=\s|$)/.exec(line)?.[0] ?? line;
 }

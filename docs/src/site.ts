@@ -1,5 +1,5 @@
 /**
- * Builds the whole site into `docs/dist/site`: documents, reference, playground.
+ * Builds the whole site: documents, reference, playground.
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,14 +11,14 @@ import { stagePages } from './stage.js';
 const DOCS = fileURLToPath(new URL('..', import.meta.url));
 export const SITE = join(DOCS, 'dist/site');
 
-/** `base` is the path that the site lies under, such as `/lowbit-kv/`. */
-export async function buildSite(base: string): Promise<void> {
+/** `base` is the path that the site lies under, such as `/lowbit-kv/`; the folder is made anew. */
+export async function buildSite(base: string, folder: string): Promise<void> {
   await stagePages();
-  await build(DOCS, { base, outDir: SITE });
+  await build(DOCS, { base, outDir: folder });
   // Its addresses are relative: it does not ask for the base.
   await buildPlayground({
     configFile: join(ROOT, 'apps/playground/vite.config.ts'),
     logLevel: 'warn',
-    build: { outDir: join(SITE, 'playground'), emptyOutDir: true },
+    build: { outDir: join(folder, 'playground'), emptyOutDir: true },
   });
 }
