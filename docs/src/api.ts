@@ -56,7 +56,7 @@ export async function apiPages(): Promise<ApiPage[]> {
     return entries.map(({ name }) => {
       const path = apiPath(name);
       const text = readFileSync(join(folder, `${path.slice('api/'.length)}.md`), 'utf8');
-      return { path, title: name, text: text.replace(/^# .*$/m, `# ${name}`) };
+      return { path, title: name, text: withAnchors(text.replace(/^# .*$/m, `# ${name}`)) };
     });
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -95,6 +95,7 @@ async function writeReference(entries: readonly EntryPoint[], folder: string): P
 /** Of the plugin, which extends the options of typedoc at run time. */
 const MARKDOWN_OPTIONS = {
   router: 'module',
+  useHTMLAnchors: true,
   hideBreadcrumbs: true,
   hidePageHeader: true,
   useCodeBlocks: true,
@@ -102,3 +103,23 @@ const MARKDOWN_OPTIONS = {
   propertiesFormat: 'table',
   sanitizeComments: true,
 };
+
+/**
+ * Headings with the anchors that links of the reference name; the others have a number, because names such as Parameters
+ * come often and would take anchors away.
+ */
+export function withAnchors(text: string): string {
+  let sections = 0;
+  return text
+    .split(/(^```[\s\S]*?^```$)/m)
+    .map((part) =>
+      part.startsWith('```')
+        ? part
+        : part.replace(
+            /(?:<a id="([^"]+)"><\/a>\s+)?^(#{1,6} .+)$/gm,
+            (_, anchor: string | undefined, heading: string) =>
+              `${heading} {#${anchor ?? `section-${++sections}`}}`,
+          ),
+    )
+    .join('');
+}

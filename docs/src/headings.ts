@@ -29,7 +29,7 @@ export function anchorsOf(text: string): Set<string> {
   return anchors;
 }
 
-function plainText(inline: { readonly children: MarkdownIt.Token[] | null } | undefined): string {
+function plainText(inline: ReturnType<MarkdownIt['parse']>[number] | undefined): string {
   return (inline?.children ?? [])
     .filter(({ type }) => type === 'text' || type === 'code_inline')
     .map(({ content }) => content)

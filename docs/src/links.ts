@@ -3,8 +3,8 @@
  * file or an anchor that is not there is a fault.
  */
 import { posix } from 'node:path';
-import type MarkdownIt from 'markdown-it';
 import { anchorsOf } from './headings.js';
+import type { MarkdownRules } from './markdown-rules.js';
 import type { SitePage } from './page-table.js';
 import { isInRepository, REPOSITORY_URL, readSource } from './repository.js';
 
@@ -78,7 +78,7 @@ function checkAnchor(
 }
 
 /** Rewrites the links of a document; `env.source` is its file. Links without a source are left alone. */
-export function siteLinks(markdown: MarkdownIt, context: LinkContext): void {
+export function siteLinks(markdown: MarkdownRules, context: LinkContext): void {
   markdown.core.ruler.push('site-links', ({ tokens, env }) => {
     const { source } = env as { readonly source?: string };
     if (source === undefined) return;

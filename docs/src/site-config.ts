@@ -34,6 +34,8 @@ export const siteConfig = defineConfig({
   head: [['meta', { name: 'color-scheme', content: 'light dark' }]],
   markdown: {
     anchor: { slugify: slugOf },
+    // The usual ones have too little contrast.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(markdown) {
       drawings(markdown, presets);
       // The environment of vitepress names the page; its frontmatter the file it comes from.
@@ -52,14 +54,14 @@ export const siteConfig = defineConfig({
       { text: 'API', link: pageAddress(api[0]?.path ?? 'index') },
       { text: 'Playground', link: '/playground/', target: '_self' },
     ],
-    sidebar: [
-      ...SECTIONS.map((section) => ({
+    // Sections that fold are buttons in buttons in this theme: the long one is a sidebar of its own.
+    sidebar: {
+      '/': SECTIONS.map((section) => ({
         text: section,
-        collapsed: section === 'Packages' || section === 'Project' || section === 'Measurements',
         items: items(PAGES.filter((page) => page.section === section)),
       })),
-      { text: 'API', collapsed: true, items: items(api) },
-    ],
+      '/api/': [{ text: 'API', items: items(api) }],
+    },
     editLink: {
       pattern: ({ frontmatter }) => String(frontmatter.editAddress ?? REPOSITORY_URL),
       text: 'The source of this page',

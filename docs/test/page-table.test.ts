@@ -1,5 +1,6 @@
 // Every document of the repository is a page, or left out for a reason; sources and addresses are there once.
 import { expect, test } from 'vitest';
+import { withAnchors } from '../src/api.js';
 import { llmsFull, llmsIndex } from '../src/llms.js';
 import { LEFT_OUT, PAGES } from '../src/page-table.js';
 import { isInRepository, markdownFiles } from '../src/repository.js';
@@ -37,4 +38,12 @@ test('llms.txt names every page once, llms-full.txt holds every document', () =>
   }
   expect(full).toContain('## 3. Codes plane');
   expect(full).not.toContain('layout: home');
+});
+
+test('headings of the reference keep the anchors of its links; code is left alone', () => {
+  const text =
+    '# core\n\n<a id="plan-4"></a>\n\n### Plan\n\n#### Type\n\n```sh\n# no\n```\n\n#### Type\n';
+  expect(withAnchors(text)).toBe(
+    '# core {#section-1}\n\n### Plan {#plan-4}\n\n#### Type {#section-2}\n\n```sh\n# no\n```\n\n#### Type {#section-3}\n',
+  );
 });

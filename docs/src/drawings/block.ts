@@ -27,9 +27,16 @@ export function drawBlock(scheme: Scheme, tensor: 'keys' | 'values'): Picture | 
     shared.length === 0
       ? null
       : part(`All heads: ${layout.sharedBytes} bytes`, shared, first.height + 10);
+  const planes = [...head, ...shared].map(
+    ({ name, offset, bytes, content }) =>
+      `${name}: ${counted(bytes, 'byte')} at ${offset}${content === '' ? '' : `, ${content}`}`,
+  );
+  const page = `A page holds ${counted(layout.heads, 'head')} of one layer: ${counted(layout.pageBytes, 'byte')}.`;
+  const title = `A block of ${tensor} of ${scheme.id}`;
   return {
-    title: `A block of ${tensor} of ${scheme.id}`,
-    description: `${[...head, ...shared].map(({ name, offset, bytes, content }) => `${name}: ${counted(bytes, 'byte')} at ${offset}${content === '' ? '' : `, ${content}`}`).join('; ')}. A page holds ${layout.heads} heads: ${counted(layout.pageBytes, 'byte')}.`,
+    title,
+    description: `${planes.join('; ')}. ${page}`,
+    caption: `${title}. ${page}`,
     height: first.height + (second === null ? 0 : second.height + 10),
     shapes: [first.shapes, second?.shapes ?? null],
   };

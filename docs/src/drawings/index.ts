@@ -2,8 +2,8 @@
  * Drawings in documents: the comment `<!-- draw: NAME ARGUMENTS -->` on a line of its own becomes a figure.
  */
 import type { Scheme } from '@lowbit-kv/core';
-import type MarkdownIt from 'markdown-it';
 import { SiteFault } from '../links.js';
+import type { MarkdownRules } from '../markdown-rules.js';
 import { drawBands } from './bands.js';
 import { drawBlock } from './block.js';
 import { drawGroups } from './groups.js';
@@ -60,7 +60,7 @@ export function drawing(request: string, presets: Presets): string {
 }
 
 /** Draws what comments of a document ask for. */
-export function drawings(markdown: MarkdownIt, presets: Presets): void {
+export function drawings(markdown: MarkdownRules, presets: Presets): void {
   markdown.core.ruler.push('drawings', ({ tokens }) => {
     for (const token of tokens) {
       const request = token.type === 'html_block' ? COMMENT.exec(token.content)?.[1] : undefined;

@@ -9,15 +9,23 @@ export const LINE = 18;
 
 export interface Picture {
   readonly title: string;
-  /** What there is to see, for those who do not see it; shown below the picture, too. */
+  /** What there is to see, for those who do not see it. */
   readonly description: string;
+  /** Below the picture. Default: the description. */
+  readonly caption?: string;
   readonly height: number;
   readonly shapes: Content;
 }
 
 /** A figure in one line: a document goes on after it as if nothing had been there. */
-export function figure({ title, description, height, shapes }: Picture): string {
-  return html`<figure class="drawing" v-pre><svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}"><title>${title}</title><desc>${description}</desc>${shapes}</svg><figcaption>${description}</figcaption></figure>`
+export function figure({
+  title,
+  description,
+  caption = description,
+  height,
+  shapes,
+}: Picture): string {
+  return html`<figure class="drawing" v-pre><svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}"><title>${title}</title><desc>${description}</desc>${shapes}</svg><figcaption>${caption}</figcaption></figure>`
     .text;
 }
 

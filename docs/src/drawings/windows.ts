@@ -54,14 +54,14 @@ export function drawPacking(scheme: Scheme): Picture {
   const step = timeStep(tensors.map(({ rule }) => rule));
   const lengths = Array.from({ length: ROWS }, (_, i) => (i + 1) * step);
   const longest = lengths.at(-1) as number;
-  const half = 146;
+  const half = 145;
   const rows = lengths.flatMap((length, i) => {
     const y = 26 + i * LINE;
     return [
-      words(String(length), 36, y + 11, 'end'),
+      words(String(length), 40, y + 11, 'end'),
       ...tensors.map(({ rule }, t) =>
         bar(rule, length, {
-          x: 42 + t * (half + 6),
+          x: 46 + t * (half + 4),
           y,
           width: (half * length) / longest,
           height: 14,
@@ -69,17 +69,19 @@ export function drawPacking(scheme: Scheme): Picture {
       ),
     ];
   });
+  const isDrawn = (part: (typeof PARTS)[number]) =>
+    tensors.some(({ rule }) => lengths.some((length) => windowCounts(rule, length)[part] > 0));
   const legend = 26 + ROWS * LINE + 18;
   return {
     title: `When ${scheme.id} packs`,
     description: tensors.map(packingSentence).join(' '),
     height: legend + 8,
     shapes: [
-      words('tokens', 36, 14, 'end'),
-      ...tensors.map(({ name }, t) => boldWords(name, 42 + t * (half + 6), 14)),
+      words('tokens', 40, 14, 'end'),
+      ...tensors.map(({ name }, t) => boldWords(name, 46 + t * (half + 4), 14)),
       ...rows,
-      ...PARTS.map((part, i) =>
-        legendLine(part, part === 'tail' ? 'f16 tail' : part, legend, 42 + i * 90),
+      ...PARTS.filter(isDrawn).map((part, i) =>
+        legendLine(part, part === 'tail' ? 'f16 tail' : part, legend, 46 + i * 90),
       ),
     ],
   };
@@ -100,7 +102,7 @@ function packingSentence({ name, rule }: DrawnTensor): string {
   const first = nextPack(rule, 0);
   const count = windowCounts(rule, first).packed;
   const then = nextPack(rule, first) - first;
-  return `${capital(name)} are packed first at ${counted(first, 'token')} (${count} of them), then ${counted(rule.flush, 'token')} every ${counted(then, 'step')}.`;
+  return `${capital(name)} are packed first at ${counted(first, 'token')} (${count} of them), then ${counted(rule.flush, 'token')} every ${then === 1 ? 'step' : `${then} steps`}.`;
 }
 
 function bar(
