@@ -107,8 +107,9 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
       }
       const { tooWide, overlaps, clipped } = await pageFaults(page);
       expect({ tooWide, overlaps, clipped }).toEqual({ tooWide: 0, overlaps: [], clipped: [] });
-      // Tens of thousands of elements: axe-core takes minutes.
-      if (path !== 'api/core') expect(await axeFindings(page, axe)).toEqual([]);
+      // Once for each theme and each width; the reference has tens of thousands of elements.
+      const isAsked = (colorScheme === 'light') === (width === 1280);
+      if (isAsked && path !== 'api/core') expect(await axeFindings(page, axe)).toEqual([]);
       expect({ said, foreign }).toEqual({ said: [], foreign: [] });
       await page.close();
     });

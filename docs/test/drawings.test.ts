@@ -1,4 +1,5 @@
 // Drawings say what the plans of the packages say: groups, windows, planes of a block, pages, bands.
+import { readFileSync } from 'node:fs';
 import { windowCounts } from '@lowbit-kv/core';
 import { parseHTML } from 'linkedom';
 import MarkdownIt from 'markdown-it';
@@ -201,3 +202,33 @@ test('comments of documents are drawn, the same each time; other comments stay',
   expect(markdown.render(text)).toBe(html);
   expect(Object.keys(DRAWINGS)).toHaveLength(6);
 });
+
+describe('colours stand out from the paper of both themes', () => {
+  const style = readFileSync(new URL('../.vitepress/theme/style.css', import.meta.url), 'utf8');
+  const light = /:root \{[^}]*\}/.exec(style)?.[0] ?? '';
+  const dark = /\.dark \{[^}]*\}/.exec(style)?.[0] ?? '';
+  test.each([
+    ['light', light, '#ffffff'],
+    ['dark', dark, '#1b1b1f'],
+  ])('%s', (_, theme, paper) => {
+    const colors = [...theme.matchAll(/--drawing-(\w+): (#\w{6});/g)];
+    const kinds = [...style.matchAll(/^\.fill-(\w+) \{/gm)].map(([, kind]) => kind);
+    expect(colors.map(([, kind]) => kind).sort()).toEqual(kinds.sort());
+    for (const [, kind, color = ''] of colors)
+      expect(contrast(color, paper), kind).toBeGreaterThanOrEqual(3);
+  });
+});
+
+/** Of WCAG 2: 1 to 21. */
+function contrast(one: string, other: string): number {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+  return (high + 0.05) / (low + 0.05);
+}
+
+function luminance(color: string): number {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const value = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

@@ -87,6 +87,6 @@ export async function openSitePage(
     foreign.push(url.href);
     return route.abort();
   });
-  await page.goto(`${ORIGIN}${BASE}${path}`, { waitUntil: 'networkidle' });
+  await page.goto(`${ORIGIN}${BASE}${path}`, { waitUntil: 'load' });
   return { page, said, foreign };
 }
