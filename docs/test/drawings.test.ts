@@ -203,6 +203,23 @@ test('comments of documents are drawn, the same each time; other comments stay',
   expect(Object.keys(DRAWINGS)).toHaveLength(6);
 });
 
+test.each([
+  'text <!-- draw: groups kivi-4bit-g32 -->',
+  '<!-- draw groups kivi-4bit-g32 -->',
+  '<p>\n<!-- draw: groups kivi-4bit-g32 -->\n</p>',
+])('a request that is written wrong is a fault: %j', (text) => {
+  const markdown = new MarkdownIt({ html: true });
+  drawings(markdown, presets);
+  expect(() => markdown.render(text)).toThrow(/is not drawn here\. Write it on a line of its own/);
+});
+
+test('a request that is shown as code is left alone', () => {
+  const markdown = new MarkdownIt({ html: true });
+  drawings(markdown, presets);
+  const text = '`<!-- draw: x -->`\n\n```\n<!-- draw: x -->\n```\n';
+  expect(markdown.render(text).match(/&lt;!-- draw: x --&gt;/g)).toHaveLength(2);
+});
+
 describe('colours stand out from the paper of both themes', () => {
   const style = readFileSync(new URL('../.vitepress/theme/style.css', import.meta.url), 'utf8');
   const light = /:root \{[^}]*\}/.exec(style)?.[0] ?? '';

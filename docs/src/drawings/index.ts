@@ -59,12 +59,20 @@ export function drawing(request: string, presets: Presets): string {
   );
 }
 
-/** Draws what comments of a document ask for. */
+/** Draws what comments of a document ask for. Throws SiteFault for a request that is not on a line of its own. */
 export function drawings(markdown: MarkdownRules, presets: Presets): void {
   markdown.core.ruler.push('drawings', ({ tokens }) => {
     for (const token of tokens) {
       const request = token.type === 'html_block' ? COMMENT.exec(token.content)?.[1] : undefined;
       if (request !== undefined) token.content = `${drawing(request, presets)}\n`;
+      else [token, ...(token.children ?? [])].forEach(refuseMisplaced);
     }
   });
+}
+
+function refuseMisplaced({ type, content }: { readonly type: string; readonly content: string }) {
+  if (!type.startsWith('html') || !/<!--\s*draw\b/.test(content)) return;
+  throw new SiteFault(
+    `${JSON.stringify(content.trim())} is not drawn here. Write it on a line of its own: <!-- draw: NAME PRESET -->.`,
+  );
 }
