@@ -70,7 +70,8 @@ it('draws what documents ask for, where they ask', () => {
     expect(figures, path).toHaveLength(asked.length);
     drawn += asked.length;
   }
-  expect(drawn).toBeGreaterThan(25);
+  // Groups of every scheme package, and the home page.
+  expect(drawn).toBeGreaterThan(10);
 });
 
 it('finds words by itself, and opens what it found', async () => {

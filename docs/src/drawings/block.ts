@@ -36,7 +36,7 @@ export function drawBlock(scheme: Scheme, tensor: 'keys' | 'values'): Picture | 
   return {
     title,
     description: `${planes.join('; ')}. ${page}`,
-    caption: `${title}. ${page}`,
+    caption: `${title} at head dim ${layout.headDim}. ${page}`,
     height: first.height + (second === null ? 0 : second.height + 10),
     shapes: [first.shapes, second?.shapes ?? null],
   };
