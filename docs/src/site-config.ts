@@ -11,6 +11,7 @@ import { pageAddress, siteLinks } from './links.js';
 import { PAGES, SECTIONS } from './page-table.js';
 import { REPOSITORY_URL } from './repository.js';
 import { STAGED } from './stage.js';
+import { tableCells } from './table-cells.js';
 
 interface Staged {
   readonly path: string;
@@ -38,6 +39,7 @@ export const siteConfig = defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(markdown) {
       drawings(markdown, presets);
+      tableCells(markdown);
       // The environment of vitepress names the page; its frontmatter the file it comes from.
       markdown.core.ruler.push('source-of-page', ({ env }) => {
         env.source = PAGES.find(({ path }) => `${path}.md` === env.relativePath)?.source;

@@ -93,6 +93,12 @@ it('leads to the playground, which runs there', async () => {
   await page.close();
 });
 
+/** Texts of drawings that their picture cuts off. */
+const CUT_OFF = `[...document.querySelectorAll('.drawing svg text')].filter((text) => {
+  const [inner, outer] = [text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()];
+  return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.bottom > outer.bottom + 4;
+}).map((text) => text.textContent)`;
+
 const SHOWN = ['index', 'schemes/kivi', 'schemes/oaken', 'block-format', 'errors', 'api/core'];
 
 /** Themes and widths have little to do with each other: each once, and everything where pictures are wanted. */
@@ -123,6 +129,7 @@ describe.each(LOOKS)('$colorScheme, $width pixels wide', ({ colorScheme, width }
     }
     const { tooWide, overlaps, clipped } = await pageFaults(page);
     expect({ tooWide, overlaps, clipped }).toEqual({ tooWide: 0, overlaps: [], clipped: [] });
+    expect(await page.evaluate(CUT_OFF)).toEqual([]);
     // The reference has tens of thousands of elements: axe-core takes minutes.
     if (path !== 'api/core') expect(await axeFindings(page, axe)).toEqual([]);
     expect({ said, foreign }).toEqual({ said: [], foreign: [] });

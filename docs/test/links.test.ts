@@ -5,6 +5,7 @@ import { anchorsOf, slugOf } from '../src/headings.js';
 import { siteLink, siteLinks } from '../src/links.js';
 import { PAGES } from '../src/page-table.js';
 import { REPOSITORY_URL, readSource } from '../src/repository.js';
+import { tableCells } from '../src/table-cells.js';
 
 const context = { pages: PAGES, generated: ['api/core'] };
 const from = (source: string, href: string) => siteLink(href, source, context);
@@ -68,4 +69,12 @@ describe('no document has a dead link', () => {
     );
     expect(inner.filter((href) => !href.startsWith('http'))).toEqual([]);
   });
+});
+
+test('cells that hold sentences are marked, others are not', () => {
+  const markdown = new MarkdownIt();
+  tableCells(markdown);
+  const html = markdown.render(`| a | b |\n| - | - |\n| 1 | ${'word '.repeat(13)} |`);
+  expect(html.match(/<td class="sentence">/g)).toHaveLength(1);
+  expect(html).toContain('<td>1</td>');
 });

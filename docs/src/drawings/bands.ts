@@ -17,9 +17,9 @@ export function drawBands(scheme: Scheme): Picture | null {
   if (key.bits === 16 || key.outliers?.kind !== 'bands') return null;
   const { shares, outlierBits, storage } = key.outliers;
   const meaning = {
-    outer: `far out: ${outlierBits} bits, and a sparse byte`,
+    outer: `far out, ${outlierBits} bits, a sparse byte`,
     middle: `${key.bits} bits, dense`,
-    inner: `close to the middle: ${outlierBits} bits, and a sparse byte`,
+    inner: `close in, ${outlierBits} bits, a sparse byte`,
   };
   const bars = BANDS.map((band, i) => {
     const [x, end] = [PLACES[i] as number, PLACES[i + 1] as number];

@@ -18,11 +18,13 @@ export function drawPages(scheme: Scheme): Picture {
   return {
     title: `Pages of ${scheme.id}`,
     description: tensors.map(sentence).join(' '),
-    height: height + LINE,
+    height: height + LINE + 6,
     shapes: [
       ...panels.map(({ layer, tensor }, i) => panel(layer, tensor, (height / panels.length) * i)),
-      legendLine('codes', 'block of one head', height + 6),
-      legendLine('f16', 'f16 page', height + 6, 170),
+      legendLine('codes', 'block of one head', height + 12),
+      tensors.every(({ plan }) => plan.layout !== null)
+        ? null
+        : legendLine('f16', 'f16 of one head', height + 12, 170),
     ],
   };
 }

@@ -26,7 +26,11 @@ const MEANING = {
 
 export function drawWindows(scheme: Scheme): Picture {
   const tensors = drawnTensors(scheme);
-  const panel = 30 + 5 * LINE;
+  const linesOf = ({ rule }: DrawnTensor) => {
+    const counts = windowCounts(rule, LENGTH);
+    return PARTS.filter((part) => counts[part] > 0).length;
+  };
+  const panel = 60 + LINE * Math.max(...tensors.map(linesOf)) + 10;
   return {
     title: `Windows of ${scheme.id}`,
     description: tensors
