@@ -58,6 +58,7 @@ const TABLE: Readonly<Record<SitePage['section'], readonly Row[]>> = {
     ['contract-suite', 'packages/core/docs/contract-suite.md', 'Contract suite'],
     ['examples/custom-scheme', 'examples/custom-scheme/README.md', 'A scheme in one file'],
     ['examples/ternary-codec', 'examples/ternary-codec/README.md', 'A codec'],
+    ['examples/accuracy-gate', 'examples/accuracy-gate/README.md', 'An accuracy gate'],
     ['examples/webgpu-encoder', 'examples/webgpu-encoder/README.md', 'In your own encoder'],
     ['examples/webgpu-page', 'examples/webgpu-page/README.md', 'A browser page'],
     ['kernels-cuda', 'packages/backend-cuda/docs/kernels-cuda.md', 'CUDA kernels'],
