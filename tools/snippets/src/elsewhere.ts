@@ -4,10 +4,13 @@
 
 const FROM_SOURCES = 'pnpm exec tsx --tsconfig tsconfig.base.json --conditions @lowbit-kv/source';
 
-/** Tests, as paths in the repository, that read the file and run its blocks. */
+/** Tests, or lists that they go through, as paths in the repository, that name the file and run its blocks. */
 export const RUN_BY: Readonly<Record<string, string>> = {
   'README.md#5': 'packages/cli/test/readme.test.ts',
   'docs/quick-start.md': 'tools/guide/test/quick-start.test.ts',
+  'docs/use-in-browser.md': 'tools/snippets/src/guide-pages.ts',
+  'docs/use-in-node.md': 'tools/snippets/src/guide-pages.ts',
+  'docs/use-on-cuda.md': 'tools/snippets/src/guide-pages.ts',
   'docs/write-a-scheme.md': 'tools/guide/test/write-a-scheme.test.ts',
   'packages/core/docs/cache.md': 'packages/core/test/cache-document.test.ts',
   'packages/core/docs/contract-suite.md': 'packages/core/test/contract/contract.test.ts',
