@@ -43,6 +43,9 @@ const DEPLOYED = 'it needs an engine; packages/cli/test/deploy.test.ts runs its 
 /** Lines of shell blocks that nothing runs here, by file and text: the test that does, or why none does. */
 export const LINES: Readonly<Record<string, string>> = {
   'packages/cli/README.md: npx lowbit-kv bench --backend cuda --out results': 'it needs a card',
+  'docs/performance-guide.md: npx lowbit-kv bench --backend cuda --out results': 'it needs a card',
+  'docs/accuracy-guide.md: npx lowbit-kv compare --scheme kivi-4bit-g32 --gate --fail-if "output.worstHead>0.1" --fail-if "bits>7"':
+    'the capture of the reader is shorter than the window, which fails every gate; packages/cli/test/gate.test.ts runs gates',
   'deploy/README.md: cd /shared/measurement': DEPLOYED,
   'deploy/README.md: job=$(sbatch --parsable shards.sh)': DEPLOYED,
   'deploy/README.md: sbatch --dependency=afterok:$job merge.sh': DEPLOYED,
