@@ -108,11 +108,11 @@ function shares(floor: string, measured: string): string {
     .join(', ');
 }
 
-/** How many times as long f16 takes. */
+/** How many times as long f16 takes, each figure over that of its column. */
 function times(f16: string, measured: string): string {
-  const [base = Number.NaN] = numbersOf(f16);
+  const bases = numbersOf(f16);
   return numbersOf(measured)
-    .map((time) => `${(base / time).toFixed(2)}x`)
+    .map((time, i) => `${((bases[i] ?? Number.NaN) / time).toFixed(2)}x`)
     .join(' / ');
 }
 
