@@ -11,6 +11,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/use-in-browser.md': 'tools/snippets/src/guide-pages.ts',
   'docs/use-in-node.md': 'tools/snippets/src/guide-pages.ts',
   'docs/use-on-cuda.md': 'tools/snippets/src/guide-pages.ts',
+  'docs/write-a-backend.md': 'tools/snippets/test/guide-backend.test.ts',
   'docs/write-a-scheme.md': 'tools/guide/test/write-a-scheme.test.ts',
   'packages/core/docs/cache.md': 'packages/core/test/cache-document.test.ts',
   'packages/core/docs/contract-suite.md': 'packages/core/test/contract/contract.test.ts',
