@@ -26,7 +26,7 @@ import {
   type RowsInstance,
   type TensorInstance,
 } from './instances.js';
-import { type PageShape, pageShapeOf } from './pages/page-layout.js';
+import { type PageShape, pageShapeOf, WIDE_ROW } from './pages/page-layout.js';
 
 export type InstanceChoice =
   | { readonly instance: KernelInstance }
@@ -200,6 +200,10 @@ function refusedTensor(plan: TensorPlan, tensor: 'key' | 'value'): string[] {
   ];
   if (groups.along === 'vector' && groups.scope !== 'head')
     reasons.push('groups of all heads have no kernel of their own');
+  if (tensor === 'key' && scheme.bits === 3 && headDim % WIDE_ROW !== 0)
+    reasons.push(
+      `3 bits of head dim ${headDim} have no kernel of their own (multiples of ${WIDE_ROW} have)`,
+    );
   if (groups.along !== 'vector') {
     const sizes = instances.map(({ groupSize }) => groupSize);
     reasons.push(

@@ -223,6 +223,7 @@ it('layers take kernels of their own', () => {
 describe('refusals say what has no kernel', () => {
   const key = asymmetric(4, 'tokens', 32);
   const value = asymmetric(4, 'channels', 32);
+  const narrow = { keyHeadDim: 96, valueHeadDim: 96 };
   const wide = { keyHeadDim: 160, valueHeadDim: 160 };
   const rotary = { rotary: { pairs: 'halves' as const } };
   it.each([
@@ -320,6 +321,11 @@ describe('refusals say what has no kernel', () => {
         'key: head dim 160 has no kernel of its own (there is 128, 64, 96, 256)',
         'value: head dim 160 has no kernel of its own (there is 128, 64, 96, 256)',
       ],
+    ],
+    [
+      'keys of 3 bits whose rows are no multiple of 64 channels',
+      planOf(symmetric(3, 'full', 'channels', 32), symmetric(3, 'full', 'tokens', 32), narrow),
+      ['key: 3 bits of head dim 96 have no kernel of their own (multiples of 64 have)'],
     ],
     [
       'bits that no kernel mixes',

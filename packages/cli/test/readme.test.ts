@@ -5,6 +5,8 @@ import { presets as innerq } from '@lowbit-kv/scheme-innerq';
 import { kivi, presets as kiviPresets } from '@lowbit-kv/scheme-kivi';
 import { presets as oaken } from '@lowbit-kv/scheme-oaken';
 import { expect, test } from 'vitest';
+import { createProgram } from '../src/program.js';
+import { Terminal } from '../src/terminal.js';
 
 const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
 
@@ -50,4 +52,18 @@ test('the table in the README has a row for f16 and every preset', () => {
   const ids = ['f16', ...[...kiviPresets, ...innerq, ...oaken].map(({ id }) => id)];
   const rows = table.split('\n').map((line) => line.split(' ')[0]);
   expect(rows.slice(3, 3 + ids.length)).toEqual(ids);
+});
+
+test('the table of packages names every command', () => {
+  const row = readme.split('\n').find((line) => line.startsWith('| [`lowbit-kv`]')) ?? '';
+  const named = [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name).slice(1);
+  const nowhere = { write: () => undefined };
+  const terminal = new Terminal({
+    stdout: nowhere,
+    stderr: nowhere,
+    environment: {},
+    directory: '.',
+  });
+  const program = createProgram(terminal, () => undefined);
+  expect(named.sort()).toEqual(program.commands.map((command) => command.name()).sort());
 });

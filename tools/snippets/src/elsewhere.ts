@@ -4,9 +4,14 @@
 
 const FROM_SOURCES = 'pnpm exec tsx --tsconfig tsconfig.base.json --conditions @lowbit-kv/source';
 
-/** Tests, as paths in the repository, that read the file and run its blocks. */
+/** Tests, or lists that they go through, as paths in the repository, that name the file and run its blocks. */
 export const RUN_BY: Readonly<Record<string, string>> = {
   'README.md#5': 'packages/cli/test/readme.test.ts',
+  'docs/quick-start.md': 'tools/guide/test/quick-start.test.ts',
+  'docs/use-in-browser.md': 'tools/snippets/src/guide-pages.ts',
+  'docs/use-in-node.md': 'tools/snippets/src/guide-pages.ts',
+  'docs/use-on-cuda.md': 'tools/snippets/src/guide-pages.ts',
+  'docs/write-a-backend.md': 'tools/snippets/test/guide-backend.test.ts',
   'docs/write-a-scheme.md': 'tools/guide/test/write-a-scheme.test.ts',
   'packages/core/docs/cache.md': 'packages/core/test/cache-document.test.ts',
   'packages/core/docs/contract-suite.md': 'packages/core/test/contract/contract.test.ts',
@@ -39,6 +44,9 @@ const DEPLOYED = 'it needs an engine; packages/cli/test/deploy.test.ts runs its 
 /** Lines of shell blocks that nothing runs here, by file and text: the test that does, or why none does. */
 export const LINES: Readonly<Record<string, string>> = {
   'packages/cli/README.md: npx lowbit-kv bench --backend cuda --out results': 'it needs a card',
+  'docs/performance-guide.md: npx lowbit-kv bench --backend cuda --out results': 'it needs a card',
+  'docs/accuracy-guide.md: npx lowbit-kv compare --scheme kivi-4bit-g32 --gate --fail-if "output.worstHead>0.1" --fail-if "bits>7"':
+    'the capture of the reader is shorter than the window, which fails every gate; packages/cli/test/gate.test.ts runs gates',
   'deploy/README.md: cd /shared/measurement': DEPLOYED,
   'deploy/README.md: job=$(sbatch --parsable shards.sh)': DEPLOYED,
   'deploy/README.md: sbatch --dependency=afterok:$job merge.sh': DEPLOYED,

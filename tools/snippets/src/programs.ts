@@ -3,6 +3,7 @@
  */
 import { presets as kiviPresets } from '@lowbit-kv/scheme-kivi';
 import { DEVICE_PROGRAMS } from './device-programs.js';
+import { GUIDE_PROGRAMS } from './guide-programs.js';
 import { MODEL_PROGRAMS } from './model-programs.js';
 import type { ReaderFolder } from './reader-folder.js';
 
@@ -53,6 +54,7 @@ const COMPAT: Program = {
 
 export const PROGRAMS: Readonly<Record<string, Program>> = {
   ...DEVICE_PROGRAMS,
+  ...GUIDE_PROGRAMS,
   ...MODEL_PROGRAMS,
   'packages/cli/README.md#2': {
     given: () => ({ exported: [] }),

@@ -8,6 +8,8 @@ import { PAGE_TOKENS } from '../attend/structs.js';
 /** Words that the lanes of a warp hold of 16 reduced elements of a stripe. */
 const LANES = 32;
 const PIECE_ALIGNMENT = 128;
+/** Channels that keys of 3 bits come in multiples of. */
+export const WIDE_ROW = 64;
 
 /** What a layout depends on. */
 export interface PageShape {
@@ -123,7 +125,7 @@ export function pageShapeOf({ tensor, scheme, layout }: PackedTensorPlan): PageS
     parameters.scale === 'f16' &&
     (parameters.zero ?? 'f16') === 'f16' &&
     blockTokens % PAGE_TOKENS === 0 &&
-    headDim % (bits === 3 && tensor === 'key' ? 64 : 32) === 0 &&
+    headDim % (bits === 3 && tensor === 'key' ? WIDE_ROW : 32) === 0 &&
     scheme.outliers === undefined;
   if (!fits) {
     throw new LowbitKvError('PLAN_REFUSED', {

@@ -22,10 +22,11 @@ export function documentProgram(markdown: string): DocumentProgram {
   return { code: code.join('\n'), expected: expected.join('') };
 }
 
-/** Runs a program and returns what it logged. */
+/** Runs a program and returns what it logged. `given`: names that it finds in its surroundings. */
 export async function runProgram(
   code: string,
   modules: Readonly<Record<string, object>>,
+  given: Readonly<Record<string, unknown>> = {},
 ): Promise<string> {
   const bound = code.replace(
     /^import (\{[^}]*\}) from '([^']+)';$/gm,
@@ -44,6 +45,7 @@ export async function runProgram(
   const AsyncFunction = (async () => undefined).constructor as new (
     ...texts: string[]
   ) => (...values: unknown[]) => Promise<void>;
-  await new AsyncFunction('modules', 'console', bound)(modules, console);
+  const names = ['modules', 'console', ...Object.keys(given)];
+  await new AsyncFunction(...names, bound)(modules, console, ...Object.values(given));
   return lines.map((line) => `${line}\n`).join('');
 }
