@@ -28,9 +28,18 @@ type Row = readonly [path: string, source: string, title: string];
 const TABLE: Readonly<Record<SitePage['section'], readonly Row[]>> = {
   Start: [
     ['index', 'docs/index.md', 'Home'],
+    ['quick-start', 'docs/quick-start.md', 'Quick start'],
+    ['concepts', 'docs/concepts.md', 'Concepts'],
     ['overview', 'README.md', 'Overview'],
+    ['comparison', 'docs/comparison.md', 'Beside other engines'],
+    ['glossary', 'docs/glossary.md', 'Glossary'],
   ],
   'Use it': [
+    ['use-in-node', 'docs/use-in-node.md', 'In Node'],
+    ['use-in-browser', 'docs/use-in-browser.md', 'In the browser'],
+    ['use-on-cuda', 'docs/use-on-cuda.md', 'On CUDA'],
+    ['accuracy-guide', 'docs/accuracy-guide.md', 'Accuracy guide'],
+    ['performance-guide', 'docs/performance-guide.md', 'Performance guide'],
     ['caches', 'packages/core/docs/cache.md', 'Caches'],
     ['command-line', 'packages/cli/README.md', 'Command line'],
     ['capture-format', 'packages/harness/docs/capture-format.md', 'Captures'],
@@ -55,6 +64,8 @@ const TABLE: Readonly<Record<SitePage['section'], readonly Row[]>> = {
   ],
   'Extend it': [
     ['write-a-scheme', 'docs/write-a-scheme.md', 'Write a scheme'],
+    ['write-a-backend', 'docs/write-a-backend.md', 'Write a backend'],
+    ['write-a-kernel', 'docs/write-a-kernel.md', 'Write a kernel'],
     ['contract-suite', 'packages/core/docs/contract-suite.md', 'Contract suite'],
     ['examples/custom-scheme', 'examples/custom-scheme/README.md', 'A scheme in one file'],
     ['examples/ternary-codec', 'examples/ternary-codec/README.md', 'A codec'],
@@ -69,6 +80,7 @@ const TABLE: Readonly<Record<SitePage['section'], readonly Row[]>> = {
   Reference: [
     ['law', 'packages/core/docs/law.md', 'The law'],
     ['block-format', 'packages/core/docs/block-format.md', 'Block format'],
+    ['support-matrix', 'docs/support-matrix.md', 'Support matrix'],
     ['errors', 'packages/core/docs/errors.md', 'Errors'],
     ['compatibility', 'docs/compatibility.md', 'Compatibility'],
   ],

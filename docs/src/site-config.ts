@@ -51,7 +51,7 @@ export const siteConfig = defineConfig({
     search: { provider: 'local' },
     outline: { level: [2, 3] },
     nav: [
-      { text: 'Overview', link: '/overview' },
+      { text: 'Quick start', link: '/quick-start' },
       { text: 'Schemes', link: '/schemes/kivi' },
       { text: 'API', link: pageAddress(api[0]?.path ?? 'index') },
       { text: 'Playground', link: '/playground/', target: '_self' },

@@ -99,7 +99,16 @@ const CUT_OFF = `[...document.querySelectorAll('.drawing svg text')].filter((tex
   return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.bottom > outer.bottom + 4;
 }).map((text) => text.textContent)`;
 
-const SHOWN = ['index', 'schemes/kivi', 'schemes/oaken', 'block-format', 'errors', 'api/core'];
+const SHOWN = [
+  'index',
+  'concepts',
+  'support-matrix',
+  'schemes/kivi',
+  'schemes/oaken',
+  'block-format',
+  'errors',
+  'api/core',
+];
 
 /** Themes and widths have little to do with each other: each once, and everything where pictures are wanted. */
 const LOOKS = [
