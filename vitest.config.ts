@@ -9,7 +9,7 @@ const PROJECTS = {
   'backend-onnx': ['packages/backend-onnx'],
   'backend-webgpu': ['packages/backend-webgpu'],
   'model-onnx': ['packages/model-onnx'],
-  others: ['packages/!(backend-*|model-onnx)', 'apps/*', 'examples/*', 'tools/*'],
+  others: ['packages/!(backend-*|model-onnx)', 'apps/*', 'examples/*', 'tools/*', 'docs'],
 };
 
 // CI counts from vitest's own report: a JSON file besides the usual output.
