@@ -11,8 +11,17 @@ import { channelMean, channelScale, tensorScale, transformed } from './support/t
 const TOKENS = 6;
 const DIM = 32;
 
-/** Of keys that are 3; but channel 5 is infinite twice, with both signs, and channel 7 is NaN once. */
-async function measured(transform: Transform): Promise<number[]> {
+/** Keys that are 3; but channel 5 is infinite twice, with both signs, and channel 7 is NaN once. */
+function partlyFinite(): Float32Array {
+  const values = new Float32Array(TOKENS * DIM).fill(3);
+  values[5] = Number.POSITIVE_INFINITY;
+  values[DIM + 5] = Number.NEGATIVE_INFINITY;
+  values[2 * DIM + 7] = Number.NaN;
+  return values;
+}
+
+/** Statistics of keys `[tokens, 1, DIM]`. */
+async function measured(transform: Transform, values = partlyFinite()): Promise<number[]> {
   const key = transformed(asymmetric(4, 'channels', DIM), transform);
   const plan = createPlan(scheme({ key, value: { bits: 16 } }), {
     layers: 1,
@@ -21,15 +30,11 @@ async function measured(transform: Transform): Promise<number[]> {
     keyHeadDim: DIM,
     valueHeadDim: DIM,
   });
-  const values = new Float32Array(TOKENS * DIM).fill(3);
-  values[5] = Number.POSITIVE_INFINITY;
-  values[DIM + 5] = Number.NEGATIVE_INFINITY;
-  values[2 * DIM + 7] = Number.NaN;
   const session = await ort.InferenceSession.create(
     exportOnnx(plan, { layer: 0 }).keyStatistics as Uint8Array,
   );
   try {
-    const tokens = new ort.Tensor('float16', encodeF16(values), [TOKENS, 1, DIM]);
+    const tokens = new ort.Tensor('float16', encodeF16(values), [values.length / DIM, 1, DIM]);
     const { data } = (await session.run({ tokens })).statistics as ort.Tensor;
     const { buffer, byteOffset } = data as unknown as Uint16Array;
     return Array.from(new Uint16Array(buffer as ArrayBuffer, byteOffset, DIM), f16ToF32);
@@ -52,4 +57,22 @@ it('scales: of what is finite', async () => {
   const reciprocals = await measured(channelScale(TOKENS));
   expect(reciprocals).toEqual(Array(DIM).fill(roundToF16(1 / Math.sqrt(3))));
   expect(await measured(tensorScale(TOKENS, 6))).toEqual(Array(DIM).fill(2));
+});
+
+it('scales are 1 where the upper middle channel is near the largest', async () => {
+  const spread = (small: number) =>
+    Float32Array.from({ length: TOKENS * DIM }, (_, i) => (i % DIM < small ? 4 : 16));
+  // 16 of 32 channels have the smaller factor: the middle is one of them.
+  expect(new Set(await measured(channelScale(TOKENS, 1.2), spread(16)))).toEqual(
+    new Set([0.5, 0.25]),
+  );
+  expect(new Set(await measured(channelScale(TOKENS, 1.2), spread(15)))).toEqual(new Set([1]));
+});
+
+it('a mean is the sum times the f32 reciprocal of the count: here just above a tie', async () => {
+  // Divided by 14 the sum would be the tie itself, and go to the even neighbour 1.998046875.
+  const values = Float32Array.from({ length: 14 * DIM }, (_, i) =>
+    Math.floor(i / DIM) % 2 === 0 ? 1.998046875 : 1.9990234375,
+  );
+  expect(new Set(await measured(channelMean(14), values))).toEqual(new Set([1.9990234375]));
 });

@@ -301,6 +301,17 @@ describe('headers that lie, with a right checksum', () => {
           state.entries.splice(0, state.entries.length - 1);
       },
     },
+    'a window without its first sink': {
+      plan: 'sliding window',
+      lie: (h) => {
+        for (const state of h.sequences[0]?.states ?? []) {
+          const sink = state.entries[0] as Entry;
+          sink.slot += 1;
+          sink.position += 1;
+          sink.count -= 1;
+        }
+      },
+    },
     'a window without its sinks': {
       plan: 'sliding window',
       lie: (h) => {

@@ -36,7 +36,7 @@ export const onnxAttentionTargets: readonly Target[] = [
   {
     package: where,
     file: 'graph/parameter-values.ts',
-    tests: decodeTests,
+    tests: ['extreme-values.test.ts', ...decodeTests],
     mutants: [
       mutant('shift', 'the mantissa lacks its first bit', 'leadingOne - 1)', 'leadingOne / 2 - 1)'),
       mutant(
@@ -78,7 +78,7 @@ export const onnxAttentionTargets: readonly Target[] = [
   {
     package: where,
     file: 'graph/top-outliers.ts',
-    tests: ['contract.test.ts::outliers', 'encode-property.test.ts'],
+    tests: ['extreme-values.test.ts', 'contract.test.ts::outliers', 'encode-property.test.ts'],
     mutants: [
       mutant(
         'bound',
@@ -97,7 +97,7 @@ export const onnxAttentionTargets: readonly Target[] = [
   {
     package: where,
     file: 'graph/value-sums.ts',
-    tests: [TRANSFORMS, 'cases.test.ts'],
+    tests: ['extreme-values.test.ts', TRANSFORMS, 'cases.test.ts'],
     mutants: [
       mutant(
         'bound',
