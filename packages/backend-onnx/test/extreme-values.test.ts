@@ -32,48 +32,55 @@ const tokensOf = (count: number, value: (token: number, channel: number) => numb
     [count, 1, DIM],
   );
 
-/** Keys as both sides hold them, which are equal. */
-async function heldKeys(twin: Twin, tokens: ReturnType<typeof tokensOf>): Promise<number[]> {
+/** Keys and values as the reference holds them; blocks of both sides are equal, and so is what attention makes of them. */
+async function held(twin: Twin, tokens: ReturnType<typeof tokensOf>): Promise<number[]> {
   const pair = twin.createPair();
   await twin.append(pair, tokens, tokens);
   expect(await twin.compareBlocks(pair)).toBeGreaterThan(0);
-  const expected = (await twin.reference.materialize(pair.reference, 0)).key.data;
-  const held = (await twin.subject.materialize(pair.subject, 0)).key.data;
-  expect([...held]).toEqual([...expected]);
-  return [...held];
+  const query = f32Tensor(new Float32Array(DIM).fill(0.1), [1, 1, DIM]);
+  const outputs: Float32Array[] = [];
+  for (const side of ['reference', 'subject'] as const) {
+    const result = await twin[side].attend(0, query, [pair[side]], { queries: [1] }).read();
+    outputs.push(Float32Array.from(result.output.data));
+  }
+  const finite = [...outputs[0]!.entries()].filter(([, output]) => Number.isFinite(output));
+  const largest = Math.max(...finite.map(([, output]) => Math.abs(output)));
+  for (const [channel, expected] of finite)
+    expect(Math.abs(outputs[1]![channel]! - expected) / largest).toBeLessThan(1e-5);
+  return [...(await twin.reference.materialize(pair.reference, 0)).value.data];
 }
 
 it('zeros of groups may be subnormal', async () => {
-  await withTwin(asymmetric(4, 'channels', DIM), F16, async (twin) => {
-    const held = await heldKeys(
+  await withTwin(F16, asymmetric(4, 'channels', DIM), async (twin) => {
+    const values = await held(
       twin,
       tokensOf(4, () => 3 * 2 ** -24),
     );
-    expect(held).toEqual(Array(4 * DIM).fill(3 * 2 ** -24));
+    expect(values).toEqual(Array(4 * DIM).fill(3 * 2 ** -24));
   });
 });
 
 it('E4M3 scales may be subnormal', async () => {
-  const key = withParameters(asymmetric(4, 'channels', DIM), { scale: 'e4m3', zero: 'f16' });
-  await withTwin(key, F16, async (twin) => {
+  const value = withParameters(asymmetric(4, 'channels', DIM), { scale: 'e4m3', zero: 'f16' });
+  await withTwin(F16, value, async (twin) => {
     // 15 steps of 2/512 hold a range of 24/512.
-    const held = await heldKeys(
+    const values = await held(
       twin,
       tokensOf(4, (_, channel) => ((channel % 9) * 3) / 512),
     );
-    expect(Math.max(...held)).toBeGreaterThan(0.03);
+    expect(Math.max(...values)).toBeGreaterThan(0.03);
   });
 });
 
 it('an infinite value is no outlier that is kept apart', async () => {
-  const key = withTop(asymmetric(4, 'channels', DIM), 1);
-  await withTwin(key, F16, async (twin) => {
+  const value = withTop(asymmetric(4, 'channels', DIM), 1);
+  await withTwin(F16, value, async (twin) => {
     const tokens = tokensOf(2, (token, channel) =>
       channel === 3 ? Number.POSITIVE_INFINITY : channel === 7 ? 100 + token : channel / 64,
     );
-    const held = await heldKeys(twin, tokens);
+    const values = await held(twin, tokens);
     // The largest finite one is.
-    expect([held[7], held[DIM + 7]]).toEqual([100, 101]);
+    expect([values[7], values[DIM + 7]]).toEqual([100, 101]);
   });
 });
 
