@@ -48,6 +48,15 @@ describe('a hub that misbehaves', () => {
     await fetched();
   });
 
+  it('states no bytes for a file that has some', async () => {
+    at.hub.listed = (entries) =>
+      entries.map((entry) =>
+        entry.path === DATA && entry.lfs ? { ...entry, lfs: { ...entry.lfs, size: 0 } } : entry,
+      );
+    await expect(fetched()).rejects.toThrow(/model.onnx_data does not have the SHA-256/);
+    await expectNoData();
+  });
+
   it('sends another small file of the same size', async () => {
     at.hub.fault = ({ path }, response) => {
       if (!path.endsWith('/config.json')) return false;

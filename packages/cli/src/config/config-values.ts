@@ -112,7 +112,7 @@ function valuesFor(command: Command, file: string, found: readonly Setting[]): C
   for (const { key, name, value } of found) {
     const other = values.get(key);
     if (other !== undefined) throw invalidSetting(file, name, value, `it or ${other.name}`);
-    const texts = textsOf(options.get(key) as Option, value, dirname(file));
+    const texts = textsOf(options.get(key) as Option, { file, name, value });
     values.set(key, { name, value: texts });
   }
   return values;
@@ -122,13 +122,28 @@ function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function textsOf(option: Option, value: unknown, folder: string): ConfigValue['value'] {
+interface Found {
+  readonly file: string;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+function textsOf(option: Option, { file, name, value }: Found): ConfigValue['value'] {
   if (typeof value === 'boolean') return value;
   return (Array.isArray(value) ? value : [value]).map((one: unknown) => {
-    if (typeof one === 'object') return JSON.stringify(one);
+    if (typeof one === 'object') return jsonOf(one, file, name);
     const text = String(one);
-    return typeof one === 'string' && isPath(option, text) ? resolve(folder, text) : text;
+    return typeof one === 'string' && isPath(option, text) ? resolve(dirname(file), text) : text;
   });
+}
+
+/** Throws CONFIG_INVALID for an object that no text can hold: one in itself, or of too many levels. */
+function jsonOf(value: object | null, file: string, name: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw invalidSetting(file, name, String(error), 'an object of a few levels, none in itself');
+  }
 }
 
 /** Paths in a file are relative to it; models and schemes may be names too. */

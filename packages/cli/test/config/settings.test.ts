@@ -116,3 +116,12 @@ test.each<[Record<string, string>, RegExp]>([
   expect(code).toBe(1);
   expect(stderr).toMatch(message);
 });
+
+test('an object of too many levels is refused by name', async () => {
+  const levels = 20_000;
+  const text = `{ "estimate": { "geometry": ${'{"a":'.repeat(levels)}1${'}'.repeat(levels)} } }`;
+  const directory = directoryWith({ 'lowbit-kv.config.json': text });
+  const { code, stderr } = await runHere(['estimate'], { directory });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/error CONFIG_INVALID: .*estimate\.geometry/);
+});

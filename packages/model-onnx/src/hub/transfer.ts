@@ -89,10 +89,10 @@ function requireRange(response: Response, from: number, size: number): void {
 }
 
 async function isIntact(path: string, { size, sha256, gitSha1 }: RepositoryFile): Promise<boolean> {
-  if (size === 0) return true;
   const hash = createHash(sha256 === null ? 'sha1' : 'sha256');
   if (sha256 === null) hash.update(`blob ${size}\0`);
-  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  // Nothing was written of a file of no bytes.
+  if (size > 0) for await (const chunk of createReadStream(path)) hash.update(chunk);
   const expected = sha256 ?? gitSha1;
   return expected === null || hash.digest('hex') === expected;
 }
