@@ -66,7 +66,7 @@ const capture = z.strictObject({
   tokens: count,
   queries: count,
   scale: z.number(),
-  data: z.array(layerData),
+  data: z.array(layerData).min(1),
 });
 
 const replay = z.strictObject({

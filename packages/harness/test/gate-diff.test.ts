@@ -248,6 +248,11 @@ describe('a report from a file', () => {
       () => ({ ...evaluation, windows: { ...evaluation.windows, count: 'x' } }),
       /damaged: windows\.count: /,
     ],
+    [
+      'a capture without data',
+      () => ({ ...report, capture: { ...report.capture, data: [] } }),
+      /damaged: capture\.data: /,
+    ],
     ['a field too many', () => ({ ...report, more: 1 }), /damaged: report: .*more/],
   ])('%s is refused', (_, content, message) => {
     expect(() => parseReport(content(), 'file.json')).toThrow(
