@@ -27,9 +27,13 @@ export interface BandVector {
   readonly parameters: BandParameters;
   /** Indices of each band's elements, by band. */
   readonly members: readonly [Uint32Array, Uint32Array, Uint32Array];
+  /** Of the members of one band after another: distances from a threshold, then codes. */
+  readonly work: Float32Array;
 }
 
 export function bandVector(length: number): BandVector {
+  // One more: an index is written before it is known to belong.
+  const list = () => new Uint32Array(length + 1);
   return {
     nibbles: new Uint8Array(length),
     bands: new Uint8Array(length),
@@ -43,12 +47,8 @@ export function bandVector(length: number): BandVector {
       innerMinimum: 0,
       innerStep: 0,
     },
-    // One more: an index is written before it is known to belong.
-    members: [
-      new Uint32Array(length + 1),
-      new Uint32Array(length + 1),
-      new Uint32Array(length + 1),
-    ],
+    members: [list(), list(), list()],
+    work: new Float32Array(length),
   };
 }
 
@@ -87,52 +87,41 @@ export function quantizeBands(
 
 function quantizeOuter(
   values: Float32Array,
-  edges: BandThresholds,
-  target: BandVector,
+  { outerLow, outerHigh }: BandThresholds,
+  { nibbles, fifthBits, parameters, members, work }: BandVector,
   count: number,
 ): void {
-  const { outerLow, outerHigh } = edges;
-  const { nibbles, fifthBits, parameters } = target;
-  const members = target.members[OUTER];
-  let least = Number.POSITIVE_INFINITY;
-  let most = Number.NEGATIVE_INFINITY;
+  const outer = members[OUTER];
   for (let member = 0; member < count; member++) {
-    const value = values[members[member] as number] as number;
-    const magnitude = Math.fround(value >= outerHigh ? value - outerHigh : outerLow - value);
-    if (magnitude < least) least = magnitude;
-    if (magnitude > most) most = magnitude;
-  }
-  parameters.outerMinimum = minimumBits(least, most);
-  parameters.outerStep = stepBits(least, most, parameters.outerMinimum, 15);
-  const minimum = f16DecodeTable()[parameters.outerMinimum] as number;
-  const step = f16DecodeTable()[parameters.outerStep] as number;
-  for (let member = 0; member < count; member++) {
-    const i = members[member] as number;
+    const i = outer[member] as number;
     const value = values[i] as number;
     const high = value >= outerHigh;
-    const magnitude = Math.fround(high ? value - outerHigh : outerLow - value);
-    nibbles[i] = nearestCode(Math.fround(magnitude - minimum), step, 15);
+    work[member] = high ? value - outerHigh : outerLow - value;
     fifthBits[i] = high ? 0 : 1;
   }
+  const [least, most] = [leastOf(work, count), mostOf(work, count)];
+  parameters.outerMinimum = minimumBits(least, most);
+  parameters.outerStep = stepBits(least, most, parameters.outerMinimum, 15);
+  toCodes(work, count, parameters.outerMinimum, parameters.outerStep, 15);
+  for (let member = 0; member < count; member++)
+    nibbles[outer[member] as number] = work[member] as number;
 }
 
-function quantizeInner(values: Float32Array, target: BandVector, count: number): void {
-  const { nibbles, fifthBits, parameters } = target;
-  const members = target.members[INNER];
-  let least = Number.POSITIVE_INFINITY;
-  let most = Number.NEGATIVE_INFINITY;
-  for (let member = 0; member < count; member++) {
-    const value = values[members[member] as number] as number;
-    if (value < least) least = value;
-    if (value > most) most = value;
-  }
+function quantizeInner(
+  values: Float32Array,
+  { nibbles, fifthBits, parameters, members, work }: BandVector,
+  count: number,
+): void {
+  const inner = members[INNER];
+  for (let member = 0; member < count; member++)
+    work[member] = values[inner[member] as number] as number;
+  const [least, most] = [leastOf(work, count), mostOf(work, count)];
   parameters.innerMinimum = minimumBits(least, most);
   parameters.innerStep = stepBits(least, most, parameters.innerMinimum, 31);
-  const minimum = f16DecodeTable()[parameters.innerMinimum] as number;
-  const step = f16DecodeTable()[parameters.innerStep] as number;
+  toCodes(work, count, parameters.innerMinimum, parameters.innerStep, 31);
   for (let member = 0; member < count; member++) {
-    const i = members[member] as number;
-    const code = nearestCode(Math.fround((values[i] as number) - minimum), step, 31);
+    const i = inner[member] as number;
+    const code = work[member] as number;
     nibbles[i] = code & 15;
     fifthBits[i] = code >> 4;
   }
@@ -144,28 +133,18 @@ function quantizeMidRise(
   target: BandVector,
   count: number,
 ): void {
-  const { nibbles, fifthBits, parameters } = target;
-  const members = target.members[MIDDLE];
-  const { innerHigh } = edges;
-  const thresholds = [edges.innerLow, innerHigh];
-  let largest = 0;
-  for (let member = 0; member < count; member++) {
-    const value = values[members[member] as number] as number;
-    const high = Number(value >= innerHigh);
-    const magnitude = Math.abs(Math.fround(value - (thresholds[high] as number)));
-    if (magnitude > largest) largest = magnitude;
-  }
-  parameters.middleMaximum = scaleBits(largest);
+  const { nibbles, parameters, members, work } = target;
+  const dense = members[MIDDLE];
+  shiftMiddle(values, edges, target, count);
+  parameters.middleMaximum = scaleBits(Math.max(-leastOf(work, count), mostOf(work, count), 0));
   parameters.middleMinimum = 0;
   parameters.middleStep = 0;
   const maximum = f16DecodeTable()[parameters.middleMaximum] as number;
   for (let member = 0; member < count; member++) {
-    const i = members[member] as number;
-    const value = values[i] as number;
-    const high = Number(value >= innerHigh);
-    const magnitude = Math.abs(Math.fround(value - (thresholds[high] as number)));
-    nibbles[i] = ((high ^ 1) << 3) | midRiseCell(magnitude, maximum);
-    fifthBits[i] = 0;
+    const i = dense[member] as number;
+    const high = Number((values[i] as number) >= edges.innerHigh);
+    const cell = midRiseCell(Math.abs(work[member] as number), maximum);
+    nibbles[i] = ((high ^ 1) << 3) | cell;
   }
 }
 
@@ -175,21 +154,11 @@ function quantizeUniform(
   target: BandVector,
   count: number,
 ): void {
-  const { nibbles, fifthBits, parameters } = target;
-  const members = target.members[MIDDLE];
-  const { innerHigh } = edges;
-  const thresholds = [edges.innerLow, innerHigh];
-  let least = Number.POSITIVE_INFINITY;
-  let most = Number.NEGATIVE_INFINITY;
-  let highCount = 0;
-  for (let member = 0; member < count; member++) {
-    const value = values[members[member] as number] as number;
-    const high = Number(value >= innerHigh);
-    const shift = Math.fround(value - (thresholds[high] as number));
-    if (shift < least) least = shift;
-    if (shift > most) most = shift;
-    highCount += high;
-  }
+  const { nibbles, parameters, members, work } = target;
+  const dense = members[MIDDLE];
+  const highCount = shiftMiddle(values, edges, target, count);
+  const most = mostOf(work, count);
+  let least = leastOf(work, count);
   // A low side needs a code that decodes below zero.
   if (highCount < count && least <= most) least = Math.min(least, -(2 ** -14));
   parameters.middleMaximum = 0;
@@ -206,15 +175,53 @@ function quantizeUniform(
   // By side: the codes that decode on it.
   const leastCodes = [0, lowCodes];
   const mostCodes = [Math.max(lowCodes - 1, 0), 15];
+  toCodes(work, count, parameters.middleMinimum, parameters.middleStep, 15);
   for (let member = 0; member < count; member++) {
-    const i = members[member] as number;
+    const i = dense[member] as number;
+    const high = Number((values[i] as number) >= edges.innerHigh);
+    const code = Math.min(work[member] as number, mostCodes[high] as number);
+    nibbles[i] = Math.max(leastCodes[high] as number, code);
+  }
+}
+
+/** Distances of the middle from the threshold of its side go to `work`; returns how many are on the high side. */
+function shiftMiddle(
+  values: Float32Array,
+  { innerLow, innerHigh }: BandThresholds,
+  { fifthBits, members, work }: BandVector,
+  count: number,
+): number {
+  const dense = members[MIDDLE];
+  const thresholds = [innerLow, innerHigh];
+  let highCount = 0;
+  for (let member = 0; member < count; member++) {
+    const i = dense[member] as number;
     const value = values[i] as number;
     const high = Number(value >= innerHigh);
-    const shift = Math.fround(value - (thresholds[high] as number));
-    const code = nearestCode(Math.fround(shift - minimum), step, 15) | 0;
-    nibbles[i] = Math.max(leastCodes[high] as number, Math.min(code, mostCodes[high] as number));
+    work[member] = value - (thresholds[high] as number);
     fifthBits[i] = 0;
+    highCount += high;
   }
+  return highCount;
+}
+
+/** NaN is neither the least nor the most. */
+function leastOf(work: Float32Array, count: number): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let member = 0; member < count; member++) {
+    const value = work[member] as number;
+    if (value < least) least = value;
+  }
+  return least;
+}
+
+function mostOf(work: Float32Array, count: number): number {
+  let most = Number.NEGATIVE_INFINITY;
+  for (let member = 0; member < count; member++) {
+    const value = work[member] as number;
+    if (value > most) most = value;
+  }
+  return most;
 }
 
 /** f16 bits of the least member; 0 without members. */
@@ -230,18 +237,33 @@ function stepBits(least: number, most: number, minimum: number, largestCode: num
   return scaleBits(Math.fround(width * Math.fround(1 / largestCode)));
 }
 
+/** Replaces numbers by the nearest codes of an affine rule, ties to even. */
+function toCodes(
+  work: Float32Array,
+  count: number,
+  minimumBits: number,
+  stepBits: number,
+  largestCode: number,
+): void {
+  const minimum = f16DecodeTable()[minimumBits] as number;
+  const step = f16DecodeTable()[stepBits] as number;
+  if (step === 0) {
+    work.fill(0, 0, count);
+    return;
+  }
+  // A local copy stays a constant when bundled.
+  const rounder = ROUNDER;
+  for (let member = 0; member < count; member++) {
+    const difference = Math.fround((work[member] as number) - minimum);
+    const code = difference / step + rounder - rounder;
+    // biome-ignore lint/complexity/useMathMinMax: a NaN must become 0
+    work[member] = code > largestCode ? largestCode : code > 0 ? code : 0;
+  }
+}
+
 /** floor(8 |y| / M), at most 7; 0 when M is 0. A quotient of 24 by 11 bits is never so near below an integer as to round to it. */
 function midRiseCell(magnitude: number, maximum: number): number {
   if (maximum === 0) return 0;
   const cell = ((8 * magnitude) / maximum) | 0;
   return Math.min(cell, 7);
-}
-
-function nearestCode(difference: number, step: number, largestCode: number): number {
-  if (step === 0) return 0;
-  // A local copy stays a constant when bundled.
-  const rounder = ROUNDER;
-  const code = difference / step + rounder - rounder;
-  // biome-ignore lint/complexity/useMathMinMax: a NaN must become 0
-  return code > largestCode ? largestCode : code > 0 ? code : 0;
 }

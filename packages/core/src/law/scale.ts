@@ -4,6 +4,7 @@
 import { f16DecodeTable, f32ToF16 } from '../float16.js';
 
 export const F16_SMALLEST_NORMAL_BITS = 0x0400;
+export const F16_ONE_BITS = 0x3c00;
 export const F16_MAX_BITS = 0x7bff;
 /** Adding and subtracting this rounds a double below 2^51 to an integer, half to even. */
 export const ROUNDER = 6755399441055744;

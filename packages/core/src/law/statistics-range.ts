@@ -3,7 +3,7 @@
  */
 import { isFiniteF16 } from '../float16.js';
 import type { TensorPlan } from '../plan/plan.js';
-import { F16_MAX_BITS, F16_SMALLEST_NORMAL_BITS } from './scale.js';
+import { F16_MAX_BITS, F16_ONE_BITS, F16_SMALLEST_NORMAL_BITS } from './scale.js';
 import { reciprocalRoot } from './statistics.js';
 import { isMeasured, type MeasuredTransform, transformsOf } from './transform-numbers.js';
 
@@ -11,8 +11,6 @@ export interface StatisticsFault {
   readonly bits: number;
   readonly valid: string;
 }
-
-const ONE = 0x3c00;
 
 /** The first of `count` f16 bits of statistics pages, one after another, that no measurement gives; null without one. */
 export function statisticsFault(
@@ -44,7 +42,7 @@ function rangeOf(transform: MeasuredTransform): {
   const [least, most] = transform.clamp;
   const [smallest, largest] = [reciprocalRoot(most ** 2), reciprocalRoot(least ** 2)];
   return {
-    holds: (bits) => (bits >= smallest && bits <= largest) || bits === ONE,
+    holds: (bits) => (bits >= smallest && bits <= largest) || bits === F16_ONE_BITS,
     valid: `f16 reciprocals of ${least} to ${most}, or 1`,
   };
 }

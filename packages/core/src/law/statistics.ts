@@ -7,14 +7,18 @@ import { decodeF16, F16_MAX, F16_SMALLEST_NORMAL, f16DecodeTable, f32ToF16 } fro
 import type { TensorPlan } from '../plan/plan.js';
 import type { ChannelScale } from '../scheme.js';
 import { pairwiseSum } from './hybrid.js';
-import { F16_MAX_BITS, F16_SMALLEST_NORMAL_BITS, offsetBits, settle } from './scale.js';
+import {
+  F16_MAX_BITS,
+  F16_ONE_BITS,
+  F16_SMALLEST_NORMAL_BITS,
+  offsetBits,
+  settle,
+} from './scale.js';
 import { isMeasured, type MeasuredTransform, transformsOf } from './transform-numbers.js';
 import { fixedStep, measuredStep } from './transform-steps.js';
 
 /** The channel scale that is measured on the sequence itself. */
 export type SequenceChannelScale = Extract<ChannelScale, { scope: 'sequence' }>;
-
-const ONE = 0x3c00;
 
 /** A statistics page, f16 bits `[measured transforms, heads, headDim]`, from f16 tokens `[tokens, heads, headDim]`. */
 export function measureStatistics(plan: TensorPlan, tokens: Uint16Array): Uint16Array {
@@ -82,7 +86,7 @@ export function tensorReciprocal(values: Float32Array, largest: number): number 
     const magnitude = Math.abs(value);
     if (magnitude > maximum && magnitude < Number.POSITIVE_INFINITY) maximum = magnitude;
   }
-  if (maximum === 0) return ONE;
+  if (maximum === 0) return F16_ONE_BITS;
   const wanted = Math.fround(largest);
   const quotient = wanted / maximum;
   if (quotient <= F16_SMALLEST_NORMAL) return F16_SMALLEST_NORMAL_BITS;
@@ -118,7 +122,7 @@ export function channelReciprocals(
       const maximum = largest[i] as number;
       reciprocals[i] =
         maximum === 0
-          ? ONE
+          ? F16_ONE_BITS
           : reciprocalRoot(clamp(maximum, rule.clamp[0] ** 2, rule.clamp[1] ** 2));
     }
     const ordered = reciprocals.slice(first, first + headDim).sort();
@@ -126,7 +130,7 @@ export function channelReciprocals(
     const smallest = table[ordered[0] as number] as number;
     const median = table[ordered[headDim >> 1] as number] as number;
     const threshold = Math.fround(smallest * Math.fround(rule.minimumSpread));
-    if (median < threshold) reciprocals.fill(ONE, first, first + headDim);
+    if (median < threshold) reciprocals.fill(F16_ONE_BITS, first, first + headDim);
   }
   return reciprocals;
 }
