@@ -2,6 +2,7 @@
 import { f16ToF32, f32ToF16 } from '@lowbit-kv/core';
 import { afterAll, expect, test } from 'vitest';
 import { composeShader } from '../src/shaders/compose.js';
+import { runKernel } from './support/run-kernel.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 
 const device = await swiftShaderDevice();
@@ -11,43 +12,24 @@ afterAll(() => device.destroy());
 async function evaluate(expression: string, inputs: Uint32Array): Promise<Uint32Array> {
   const code = `
     struct Job { zero: u32 }
-    @group(0) @binding(0) var<storage, read_write> numbers: array<u32>;
-    @group(0) @binding(1) var<uniform> job: Job;
+    @group(0) @binding(0) var<storage, read> numbers: array<u32>;
+    @group(0) @binding(1) var<storage, read> job: Job;
+    @group(0) @binding(2) var<storage, read_write> results: array<u32>;
     ${composeShader({}, ['numbers', 'parameters'])}
     @compute @workgroup_size(64)
     fn main(@builtin(global_invocation_id) id: vec3<u32>) {
       if (id.x < arrayLength(&numbers)) {
         let x = numbers[id.x];
-        numbers[id.x] = ${expression} + job.zero;
+        results[id.x] = ${expression} + job.zero;
       }
     }`;
-  const pipeline = device.createComputePipeline({
-    layout: 'auto',
-    compute: { module: device.createShaderModule({ code }) },
+  const results = await runKernel(device, {
+    code,
+    inputs: [inputs, Uint32Array.of(0)],
+    bytes: inputs.byteLength,
+    workgroups: [Math.ceil(inputs.length / 64)],
   });
-  const size = inputs.byteLength;
-  const numbers = device.createBuffer({ size, usage: 0x8c }); // STORAGE | COPY_SRC | COPY_DST
-  const job = device.createBuffer({ size: 16, usage: 0x40 }); // UNIFORM
-  const copy = device.createBuffer({ size, usage: 0x9 }); // MAP_READ | COPY_DST
-  device.queue.writeBuffer(numbers, 0, inputs);
-  const encoder = device.createCommandEncoder();
-  const pass = encoder.beginComputePass();
-  pass.setPipeline(pipeline);
-  pass.setBindGroup(
-    0,
-    device.createBindGroup({
-      layout: pipeline.getBindGroupLayout(0),
-      entries: [numbers, job].map((buffer, binding) => ({ binding, resource: { buffer } })),
-    }),
-  );
-  pass.dispatchWorkgroups(Math.ceil(inputs.length / 64));
-  pass.end();
-  encoder.copyBufferToBuffer(numbers, 0, copy, 0, size);
-  device.queue.submit([encoder.finish()]);
-  await copy.mapAsync(0x1);
-  const bits = new Uint32Array(copy.getMappedRange().slice(0));
-  for (const buffer of [numbers, job, copy]) buffer.destroy();
-  return bits;
+  return new Uint32Array(results);
 }
 
 const bitsOf = (values: readonly number[]) => new Uint32Array(Float32Array.from(values).buffer);

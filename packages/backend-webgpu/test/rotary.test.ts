@@ -2,6 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { composeShader } from '../src/shaders/compose.js';
 import { frequencyWords } from '../src/shaders/tensor-numbers.js';
+import { runKernel } from './support/run-kernel.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 
 const device = await swiftShaderDevice();
@@ -22,43 +23,16 @@ fn turn(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 `;
 
-function bufferOf(words: Uint32Array): GPUBuffer {
-  const buffer = device.createBuffer({ size: words.byteLength, usage: 0x88 });
-  device.queue.writeBuffer(buffer, 0, words as Uint32Array<ArrayBuffer>);
-  return buffer;
-}
-
 /** Cosine and sine, `[position, frequency, 2]`. */
 async function turns(positions: readonly number[], frequencies: readonly number[]) {
   const code = composeShader({ FREQUENCIES: frequencies.length }, ['rotary', { text: KERNEL }]);
-  const pipeline = await device.createComputePipelineAsync({
-    layout: 'auto',
-    compute: { module: device.createShaderModule({ code }) },
+  const results = await runKernel(device, {
+    code,
+    inputs: [Uint32Array.from(positions), frequencyWords(frequencies)],
+    bytes: positions.length * frequencies.length * 8,
+    workgroups: [Math.ceil(positions.length / 64), frequencies.length],
   });
-  const size = positions.length * frequencies.length * 8;
-  const results = device.createBuffer({ size, usage: 0x84 });
-  const staging = device.createBuffer({ size, usage: 0x9 });
-  const buffers = [
-    bufferOf(Uint32Array.from(positions)),
-    bufferOf(frequencyWords(frequencies)),
-    results,
-  ];
-  const encoder = device.createCommandEncoder();
-  const pass = encoder.beginComputePass();
-  pass.setPipeline(pipeline);
-  pass.setBindGroup(
-    0,
-    device.createBindGroup({
-      layout: pipeline.getBindGroupLayout(0),
-      entries: buffers.map((buffer, binding) => ({ binding, resource: { buffer } })),
-    }),
-  );
-  pass.dispatchWorkgroups(Math.ceil(positions.length / 64), frequencies.length);
-  pass.end();
-  encoder.copyBufferToBuffer(results, 0, staging, 0, size);
-  device.queue.submit([encoder.finish()]);
-  await staging.mapAsync(1);
-  return new Float32Array(staging.getMappedRange().slice(0));
+  return new Float32Array(results);
 }
 
 /** The largest distance from the float64 cosine or sine. */

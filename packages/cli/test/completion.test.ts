@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SHELLS } from '../src/completion/scripts.js';
-import { Terminal } from '../src/index.js';
-import { createProgram } from '../src/program.js';
+import { quietProgram } from './support/quiet-program.js';
 import { runHere } from './support/run-here.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-completion-'));
@@ -74,15 +73,8 @@ describe.skipIf(!has('bash'))('bash', () => {
 });
 
 test.each(SHELLS)('%s: every command and option', (shell) => {
-  const stream = { write: () => true };
-  const terminal = new Terminal({
-    stdout: stream,
-    stderr: stream,
-    environment: {},
-    directory: '.',
-  });
   const script = scripts.get(shell) as string;
-  for (const command of createProgram(terminal, () => undefined).commands) {
+  for (const command of quietProgram().commands) {
     expect(script).toContain(command.name());
     for (const { long } of command.options) {
       const flag = shell === 'fish' ? `-l ${(long as string).slice(2)} ` : (long as string);

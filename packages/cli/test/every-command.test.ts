@@ -4,9 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { Terminal } from '../src/index.js';
-import { createProgram } from '../src/program.js';
 import { CAPTURE, KIVI, MODEL, ROWS } from './support/command-rows.js';
+import { quietProgram } from './support/quiet-program.js';
 import { runCli, SOURCE_ARGUMENTS, SOURCE_ENVIRONMENT } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { writeTinyCapture } from './support/tiny-capture.js';
@@ -29,14 +28,7 @@ beforeAll(async () => {
 });
 
 test('every command has a row', () => {
-  const stream = { write: () => true };
-  const terminal = new Terminal({
-    stdout: stream,
-    stderr: stream,
-    environment: {},
-    directory: '.',
-  });
-  const names = createProgram(terminal, () => undefined).commands.map((command) => command.name());
+  const names = quietProgram().commands.map((command) => command.name());
   expect(Object.keys(ROWS).sort()).toEqual(names.sort());
 });
 

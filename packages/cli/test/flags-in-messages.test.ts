@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { Terminal } from '../src/index.js';
-import { createProgram } from '../src/program.js';
+import { quietProgram } from './support/quiet-program.js';
 
 const packages = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -15,9 +14,7 @@ const FOREIGN = new Set([
 ]);
 
 function ownOptions(): Set<string> {
-  const stream = { write: () => true };
-  const options = { stdout: stream, stderr: stream, environment: {}, directory: '.' };
-  const program = createProgram(new Terminal(options), () => undefined);
+  const program = quietProgram();
   return new Set(
     [program, ...program.commands].flatMap(({ options: own }) => own.map(({ long }) => long ?? '')),
   );

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { unknownVariables } from '../src/config/variables.js';
 import { openLog } from '../src/log.js';
-import { createProgram } from '../src/program.js';
 import { Terminal } from '../src/terminal.js';
 import { CAPTURE, KIVI, MODEL } from './support/command-rows.js';
+import { quietProgram } from './support/quiet-program.js';
 import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { writeTinyCapture } from './support/tiny-capture.js';
@@ -156,16 +156,7 @@ describe('variables', () => {
   });
 
   test('where names have no case, any case is right', async () => {
-    const silent = { write: () => undefined };
-    const commands = createProgram(
-      new Terminal({
-        stdout: silent,
-        stderr: silent,
-        environment: {},
-        directory: '.',
-      }),
-      () => undefined,
-    ).commands;
+    const { commands } = quietProgram();
     const environment = { lowbit_kv_scheme: 'kivi', LOWBIT_KV_SCHEME: 'kivi' };
     expect(await unknownVariables(commands, { environment })).toEqual([]);
   });

@@ -1,7 +1,6 @@
 // The command lines of eval, generate, capture and calibrate: help, examples, wrong ones.
 import { describe, expect, test } from 'vitest';
-import { createProgram } from '../src/program.js';
-import { Terminal } from '../src/terminal.js';
+import { quietProgram } from './support/quiet-program.js';
 import { runHere } from './support/run-here.js';
 
 const MODEL = ['--model', '--model-file', '--revision', '--offline', '--threads'];
@@ -33,13 +32,7 @@ function wordsOf(line: string): string[] {
 
 /** The options that a command would run with. */
 async function parsed(args: readonly string[]): Promise<Record<string, unknown>> {
-  const terminal = new Terminal({
-    stdout: { write: () => undefined },
-    stderr: { write: () => undefined },
-    environment: {},
-    directory: '.',
-  });
-  const program = createProgram(terminal, () => undefined);
+  const program = quietProgram();
   let options: Record<string, unknown> | undefined;
   for (const command of program.commands)
     command.action((given: Record<string, unknown>) => {

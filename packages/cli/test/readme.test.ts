@@ -5,8 +5,7 @@ import { presets as innerq } from '@lowbit-kv/scheme-innerq';
 import { kivi, presets as kiviPresets } from '@lowbit-kv/scheme-kivi';
 import { presets as oaken } from '@lowbit-kv/scheme-oaken';
 import { expect, test } from 'vitest';
-import { createProgram } from '../src/program.js';
-import { Terminal } from '../src/terminal.js';
+import { quietProgram } from './support/quiet-program.js';
 
 const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
 
@@ -57,13 +56,9 @@ test('the table in the README has a row for f16 and every preset', () => {
 test('the table of packages names every command', () => {
   const row = readme.split('\n').find((line) => line.startsWith('| [`lowbit-kv`]')) ?? '';
   const named = [...row.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name).slice(1);
-  const nowhere = { write: () => undefined };
-  const terminal = new Terminal({
-    stdout: nowhere,
-    stderr: nowhere,
-    environment: {},
-    directory: '.',
-  });
-  const program = createProgram(terminal, () => undefined);
-  expect(named.sort()).toEqual(program.commands.map((command) => command.name()).sort());
+  expect(named.sort()).toEqual(
+    quietProgram()
+      .commands.map((command) => command.name())
+      .sort(),
+  );
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { defaultCapturePath } from '../../../packages/harness/src/default-capture.js';
+import { followGuide } from '../src/follow-guide.js';
 import { GuideProject } from '../src/guide-project.js';
 import { guideSteps } from '../src/guide-steps.js';
 import { Registry } from '../src/registry.js';
@@ -21,36 +22,21 @@ test('from an empty folder to a report, and a scheme of the reader', {
     await Registry.open(join(work, 'registry')),
   );
   project.write('package.json', '{ "type": "module" }');
-  const executed: string[] = [];
-
-  const execute = (command: string): string => {
-    executed.push(command);
-    const [, names] = /^npm install (.*)$/.exec(command) ?? [];
-    if (names !== undefined) {
-      for (const name of names.split(' ')) project.install(name);
-      return '';
-    }
-    // The capture of the reader: the one that comes along stands in for it.
-    if (command.includes('my-model.safetensors'))
-      cpSync(defaultCapturePath(), join(project.folder, 'my-model.safetensors'));
-    return project.run(command);
-  };
-
-  for (const step of steps) {
-    if (step.kind === 'file') {
-      project.write(step.path, step.text);
-      continue;
-    }
-    const output = step.lines.map(execute).join('\n').split('\n').map(spaced);
-    for (const line of step.printed)
-      expect(output, step.lines.join('; ')).toContainEqual(expect.stringContaining(spaced(line)));
-  }
+  const executed = followGuide(steps, {
+    write: (path, text) => project.write(path, text),
+    run(command) {
+      const [, names] = /^npm install (.*)$/.exec(command) ?? [];
+      if (names !== undefined) {
+        for (const name of names.split(' ')) project.install(name);
+        return '';
+      }
+      // The capture of the reader: the one that comes along stands in for it.
+      if (command.includes('my-model.safetensors'))
+        cpSync(defaultCapturePath(), join(project.folder, 'my-model.safetensors'));
+      return project.run(command);
+    },
+  });
   expect(executed).toHaveLength(5);
   for (const name of ['report.json', 'report.csv', 'report.md', 'report.html'])
     expect(readFileSync(join(project.folder, 'report', name), 'utf8')).toContain('kivi-4bit-g32');
 });
-
-/** The width of columns is no promise. */
-function spaced(line: string): string {
-  return line.trim().replace(/\s+/g, ' ');
-}

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { followGuide } from '../src/follow-guide.js';
 import { GuideProject } from '../src/guide-project.js';
 import { guideSteps } from '../src/guide-steps.js';
 import { Registry } from '../src/registry.js';
@@ -32,11 +33,9 @@ test('from an empty folder to a package that others find', { timeout: 300_000 },
   const author = new GuideProject(join(work, NAME), registry);
   const user = new GuideProject(join(work, 'user'), registry);
   let tarball: string | undefined;
-  const executed: string[] = [];
 
   /** Runs a command as written; what needs a registry is done with what lies here. */
   const execute = (command: string): string => {
-    executed.push(command);
     switch (command) {
       case 'npm install':
         author.installAll();
@@ -55,21 +54,13 @@ test('from an empty folder to a package that others find', { timeout: 300_000 },
     }
   };
 
-  for (const step of steps) {
-    if (step.kind === 'file') {
-      author.write(step.path, step.text);
-      continue;
-    }
-    const output = step.lines.map(execute).join('\n').split('\n').map(spaced);
-    for (const line of step.printed)
-      expect(output, step.lines.join('; ')).toContainEqual(expect.stringContaining(spaced(line)));
-    if (step.lines[0] === 'npm test')
-      expect(output).toContainEqual(expect.stringMatching(/Tests [1-9]\d* passed/));
-  }
+  const executed = followGuide(steps, {
+    write: (path, text) => author.write(path, text),
+    run: execute,
+    look(commands, output) {
+      if (commands[0] === 'npm test')
+        expect(output).toContainEqual(expect.stringMatching(/Tests [1-9]\d* passed/));
+    },
+  });
   expect(executed).toHaveLength(10);
 });
-
-/** The width of columns is no promise. */
-function spaced(line: string): string {
-  return line.trim().replace(/\s+/g, ' ');
-}

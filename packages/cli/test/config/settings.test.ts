@@ -3,29 +3,23 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMAND_BLOCKS } from '../../src/config/define-config.js';
 import { blockName, settings } from '../../src/config/settings.js';
-import { defineConfig, Terminal } from '../../src/index.js';
-import { createProgram } from '../../src/program.js';
+import { defineConfig } from '../../src/index.js';
 import { configFolders, effective } from '../support/config-folders.js';
+import { quietProgram } from '../support/quiet-program.js';
 import { runHere } from '../support/run-here.js';
 import { writeTinyCapture } from '../support/tiny-capture.js';
 
 const { outside, root, directoryWith } = configFolders();
 
-const program = () => {
-  const stream = { write: () => true };
-  const options = { stdout: stream, stderr: stream, environment: {}, directory: '.' };
-  return createProgram(new Terminal(options), () => undefined);
-};
-
 test('there is a setting for every option, and no other', () => {
-  const options = program().commands.flatMap((command) =>
+  const options = quietProgram().commands.flatMap((command) =>
     command.options.map((option) => option.attributeName()),
   );
   expect(Object.keys(settings.shape).sort()).toEqual([...new Set(options)].sort());
 });
 
 test('there is a block for every command with options, and no other', () => {
-  const names = program()
+  const names = quietProgram()
     .commands.filter(({ options }) => options.length > 0)
     .map((command) => blockName(command.name()));
   expect([...COMMAND_BLOCKS].sort()).toEqual(names.sort());
