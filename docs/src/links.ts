@@ -58,7 +58,8 @@ function generatedLink(
   return anchor === '' ? path : `${path}#${anchor}`;
 }
 
-const known = new Map<string, ReadonlySet<string>>();
+/** By text of a document: each is read once. */
+const anchorsByText = new Map<string, ReadonlySet<string>>();
 
 function checkAnchor(
   anchor: string,
@@ -66,10 +67,10 @@ function checkAnchor(
   { href, source }: { readonly href: string; readonly source: string },
 ): void {
   const text = readSource(file);
-  let anchors = known.get(text);
+  let anchors = anchorsByText.get(text);
   if (anchors === undefined) {
     anchors = anchorsOf(text);
-    known.set(text, anchors);
+    anchorsByText.set(text, anchors);
   }
   if (anchors.has(anchor)) return;
   throw new SiteFault(

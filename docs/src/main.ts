@@ -1,7 +1,6 @@
 /**
  * `pnpm site [--base PATH] [--port N] [--build-only [--out FOLDER]]`: builds the site and serves it.
  */
-
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

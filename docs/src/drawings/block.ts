@@ -3,8 +3,7 @@
  */
 import { type BlockLayout, type PageField, pageFields, type Scheme } from '@lowbit-kv/core';
 import { html, type Markup } from '../../../packages/report/src/markup.js';
-import { spaced } from './groups.js';
-import { boldWords, box, counted, LINE, type Picture, WIDTH, words } from './picture.js';
+import { boldWords, box, counted, LINE, type Picture, spaced, WIDTH, words } from './picture.js';
 import { drawnTensors } from './plans.js';
 
 interface Region {

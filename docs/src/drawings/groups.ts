@@ -3,7 +3,7 @@
  */
 import type { Scheme } from '@lowbit-kv/core';
 import { html, type Markup } from '../../../packages/report/src/markup.js';
-import { box, counted, LINE, type Picture, words } from './picture.js';
+import { box, capital, counted, LINE, type Picture, spaced, words } from './picture.js';
 import { type DrawnTensor, drawnTensors } from './plans.js';
 
 /** Groups along their long side, and elements across. */
@@ -65,12 +65,4 @@ function sentence({ name, plan }: DrawnTensor): string {
         ? 'no number of its own'
         : numbers.join(' and ');
   return `A group of ${name} is ${elements}: ${counted(layout.bits, 'bit')} an element, and ${stored}.`;
-}
-
-function capital(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
-}
-
-export function spaced(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }

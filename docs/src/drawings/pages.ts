@@ -1,9 +1,18 @@
 /**
  * Pages: the blocks of all heads of one layer, one page after another along the tokens.
  */
-import { type Scheme, windowCounts } from '@lowbit-kv/core';
+import { type Scheme, WINDOW_PAGE_TOKENS, windowCounts } from '@lowbit-kv/core';
 import { html, type Markup } from '../../../packages/report/src/markup.js';
-import { boldWords, box, counted, LINE, legendLine, type Picture, words } from './picture.js';
+import {
+  boldWords,
+  box,
+  capital,
+  counted,
+  LINE,
+  legendLine,
+  type Picture,
+  words,
+} from './picture.js';
 import { type DrawnTensor, drawnPlan, drawnTensors } from './plans.js';
 
 const PAGES = 3;
@@ -31,7 +40,7 @@ export function drawPages(scheme: Scheme): Picture {
 
 function panel(layer: number, { name, plan, rule }: DrawnTensor, y: number): Markup {
   const kind = plan.layout === null ? 'f16' : 'codes';
-  const tokens = plan.layout?.blockTokens ?? 32;
+  const tokens = plan.layout?.blockTokens ?? WINDOW_PAGE_TOKENS;
   const pages = Array.from({ length: PAGES }, (_, page) => {
     const x = page * (PAGE_WIDTH + 8);
     const heads = Array.from({ length: plan.heads }, (_, head) =>
@@ -50,6 +59,6 @@ function panel(layer: number, { name, plan, rule }: DrawnTensor, y: number): Mar
 function sentence({ name, plan }: DrawnTensor): string {
   const { layout } = plan;
   if (layout === null)
-    return `${name === 'keys' ? 'Keys' : 'Values'} stay in f16 pages of 32 tokens, ${counted(plan.windowPageBytes, 'byte')} each.`;
+    return `${capital(name)} stay in f16 pages of ${WINDOW_PAGE_TOKENS} tokens, ${counted(plan.windowPageBytes, 'byte')} each.`;
   return `A page of ${name} holds ${counted(layout.blockTokens, 'token')} of ${counted(layout.heads, 'head')} of one layer in ${counted(layout.pageBytes, 'byte')}.`;
 }

@@ -7,6 +7,7 @@ import { html, type Markup } from '../../../packages/report/src/markup.js';
 import {
   boldWords,
   box,
+  capital,
   counted,
   LINE,
   legendLine,
@@ -132,8 +133,4 @@ function countsText(rule: PageClass): string {
         `${counts[part]} ${part === 'packed' ? 'packed' : part === 'sinks' ? 'sinks in f16' : 'in the f16 tail'}`,
     )
     .join(', ');
-}
-
-function capital(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -1,9 +1,10 @@
-// docs/write-a-backend.md: the backend that it shows passes the contract suite for backends: every third check, for time.
+// docs/write-a-backend.md: the backend that it shows passes the contract suite for backends: a third of the plans a day.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as core from '@lowbit-kv/core';
 import { backendChecks } from '@lowbit-kv/core/contract';
 import { expect, test } from 'vitest';
+import { shareOfToday } from '../../../packages/backend-webgpu/test/support/share-of-today.js';
 import { documentProgram } from '../../../packages/core/test/support/document-program.js';
 import { ROOT } from '../src/blocks.js';
 import { ReaderFolder } from '../src/reader-folder.js';
@@ -24,8 +25,9 @@ test('the smallest backend passes the suite', { timeout: 120_000 }, async () => 
   const text = code.replace(/^export const/gm, 'const');
   expect(await runProgram({ text, language: 'js' }, program, new ReaderFolder('.'))).toBe(true);
   const [backend] = made as [core.Backend];
-  const checks = backendChecks(backend, { mayRefuse: LEFT_OUT });
-  const run = checks.filter(({ skipped }) => skipped.length === 0).filter((_, i) => i % 3 === 0);
+  const share = shareOfToday('plans of the smallest backend', 3);
+  const checks = backendChecks(backend, { mayRefuse: LEFT_OUT, share });
+  const run = checks.filter(({ skipped }) => skipped.length === 0);
   const failures: string[] = [];
   for (const check of run) {
     try {
