@@ -1,14 +1,15 @@
 // The commands of the workflow, as they stand in it: what they let through and what they stop.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { lcgNormal } from '@lowbit-kv/core/testing';
 import { writeSafetensors } from '@lowbit-kv/harness';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { COMMAND_ENVIRONMENT } from '../../../packages/cli/test/support/command.js';
+import { installCommand } from '../../../packages/cli/test/support/installed-command.js';
 
 interface Step {
   readonly uses?: string;
@@ -16,8 +17,6 @@ interface Step {
 }
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-const require = createRequire(import.meta.url);
-const tsx = pathToFileURL(require.resolve('tsx')).href;
 const workflow = parse(readFileSync(path('../accuracy-gate.yml'), 'utf8'));
 const steps: readonly Step[] = workflow.jobs.gate.steps;
 const [install, before, after, diff] = steps.flatMap(({ run }) => run ?? []);
@@ -32,7 +31,7 @@ function run(command: string | undefined) {
   const { status, stderr, stdout } = spawnSync('bash', ['-e', '-c', command], {
     cwd: folder,
     encoding: 'utf8',
-    env: { ...process.env, TSX_TSCONFIG_PATH: path('../../../tsconfig.base.json') },
+    env: COMMAND_ENVIRONMENT,
   });
   return { status, stdout, stderr };
 }
@@ -47,13 +46,8 @@ function changed(text: string, from: string, to: string): string {
 
 beforeAll(async () => {
   mkdirSync(join(folder, 'base'));
-  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+  installCommand(folder);
   writeFileSync(join(folder, 'package.json'), '{ "name": "repository", "type": "module" }');
-  const main = path('../../../packages/cli/src/main.ts');
-  const command = `exec '${process.execPath}' --conditions=@lowbit-kv/source '--import=${tsx}' '${main}' "$@"`;
-  writeFileSync(join(folder, 'node_modules/.bin/lowbit-kv'), `#!/bin/sh\n${command}\n`, {
-    mode: 0o755,
-  });
   cpSync(path('../../custom-scheme/my-scheme.js'), join(folder, 'base/my-scheme.js'));
   await writeSafetensors(
     join(folder, 'capture.safetensors'),

@@ -1,27 +1,28 @@
 // The example works as its README says: by path through the command line, and in code.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { lcgNormal } from '@lowbit-kv/core/testing';
 import { writeSafetensors } from '@lowbit-kv/harness';
 import { afterAll, expect, test } from 'vitest';
+import {
+  COMMAND_ARGUMENTS,
+  COMMAND_ENVIRONMENT,
+  NODE_FLAGS,
+} from '../../../packages/cli/test/support/command.js';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-const require = createRequire(import.meta.url);
-const tsx = pathToFileURL(require.resolve('tsx')).href;
 
 const folder = mkdtempSync(join(tmpdir(), 'lowbit-kv-example-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function runFromSources(script: string, ...args: string[]) {
-  const node = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, script, ...args];
-  return spawnSync(process.execPath, node, {
+function run(...args: string[]) {
+  return spawnSync(process.execPath, args, {
     cwd: path('..'),
     encoding: 'utf8',
-    env: { ...process.env, TSX_TSCONFIG_PATH: path('../../../tsconfig.base.json') },
+    env: COMMAND_ENVIRONMENT,
   });
 }
 
@@ -30,7 +31,7 @@ test('the scheme is one file of under 60 lines', () => {
 });
 
 test('in code: registered, appended, attended, snapshotted and restored', () => {
-  const { status, stdout, stderr } = runFromSources('use-in-code.mjs');
+  const { status, stdout, stderr } = run(...NODE_FLAGS, 'use-in-code.mjs');
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toMatch(/^layer 1: attention output \[1,4,64\] starts -?0\.\d*[1-9]/m);
   expect(stdout).toContain('keys: 4 sinks and 37 newest tokens in f16, 160 packed');
@@ -48,8 +49,8 @@ test('on the command line: compared by its path', async () => {
     }),
     { format: 'lowbit-kv-capture', version: '1', scale: '0.125' },
   );
-  const { status, stdout, stderr } = runFromSources(
-    path('../../../packages/cli/src/main.ts'),
+  const { status, stdout, stderr } = run(
+    ...COMMAND_ARGUMENTS,
     ...['compare', '--scheme', './my-scheme.js', '--capture', capture, '--json'],
   );
   expect(stderr).toBe(

@@ -6,6 +6,7 @@ import {
   F32_ATTENTION,
 } from '@lowbit-kv/core/contract';
 import { afterAll, describe, expect, it } from 'vitest';
+import { shareOfToday } from '../../core/test/support/share-of-today.js';
 import { cudaBackend } from '../src/index.js';
 import { findNvrtc } from '../src/nvrtc/library.js';
 import { hostBackend } from './support/host-backend.js';
@@ -27,5 +28,6 @@ if (process.env.LOWBIT_KV_GPU === '1') {
 } else {
   const { backend, close } = hostBackend();
   afterAll(() => expect(close()).toEqual([]));
-  describeBackend(backend, CONTRACT);
+  const share = shareOfToday('plans of the contract', 3);
+  describeBackend(backend, { ...CONTRACT, share });
 }

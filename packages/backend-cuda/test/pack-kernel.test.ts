@@ -1,6 +1,7 @@
 // The pack kernel as a host program, all bytes of memory against the reference: whole pages, steps into pages that are partly
 // filled, rows from windows and inputs.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import { KINDS } from './support/pack/data.js';
 import { buildHostProgram, compiler, type HostProgram } from './support/pack/host-program.js';
 import { allInstances, type Instance, instanceLine, nameOf } from './support/pack/instances.js';
@@ -19,7 +20,8 @@ describe.skipIf(compiler === undefined)('the pack kernel on the host', () => {
 
   afterAll(() => program.remove());
 
-  test.each(instances.map((instance, number) => ({ name: nameOf(instance), instance, number })))(
+  const cases = instances.map((instance, number) => ({ name: nameOf(instance), instance, number }));
+  test.each(elementsOf(cases, shareOfToday('packing instances', 3)))(
     '$name',
     ({ instance, number }) => {
       const launches = shapesOf(instance, number).map((shape, i) =>

@@ -1,5 +1,6 @@
 // Keys and values that stay f16: attention in a kernel of its own, with subgroups of 32 and without.
 import { afterAll, describe, expect, it } from 'vitest';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import { staysHalf } from '../src/shaders/half-programs.js';
 import { emulatedSubgroupsDevice } from './support/emulated-subgroups.js';
 import { HALF_PLANS, type HalfPlan, halfPlan, runHalfPlan } from './support/half-plans.js';
@@ -11,7 +12,8 @@ const DEVICES = {
   'in subgroups of 32': emulatedSubgroupsDevice,
 };
 
-describe.each(Object.entries(DEVICES))('%s', (_name, open) => {
+const devices = elementsOf(Object.entries(DEVICES), shareOfToday('devices of f16 attention', 2));
+describe.each(devices)('%s', (_name, open) => {
   it.each(HALF_PLANS)('%s', { timeout: 120_000 }, async (name) => {
     const [layer] = halfPlan(name).layers;
     expect(layer && staysHalf(layer)).toBe(true);

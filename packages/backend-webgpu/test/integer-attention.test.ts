@@ -1,5 +1,6 @@
 // Pages of 128 tokens with head dim 128: attention in integer dot products, bytes in the order it reduces over.
 import { afterAll, describe, expect, it } from 'vitest';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import { codeOrder } from '../src/shaders/code-order.js';
 import { testFaults } from './support/integer-faults.js';
 import {
@@ -9,7 +10,6 @@ import {
   runIntegerPlan,
 } from './support/integer-plans.js';
 import { keepPipelines } from './support/kept-pipelines.js';
-import { elementsOf, shareOfToday } from './support/share-of-today.js';
 import { swiftShaderDevice } from './support/swiftshader.js';
 
 it.each(INTEGER_PLANS)('%s: bytes in the order of the reduction', (name) => {
@@ -19,7 +19,7 @@ it.each(INTEGER_PLANS)('%s: bytes in the order of the reduction', (name) => {
 
 // SwiftShader takes seconds for the kernel of a plan. In `exact` the plans with faults run below, with none on, and those with
 // outlier bands in integer-bands.test.ts; `fast` leaves the same things out of all plans: one of each kind of text runs.
-const share = shareOfToday('plans and faults of integer attention', 2);
+const share = shareOfToday('plans and faults of integer attention', 4);
 
 describe.each([
   ['exact', ['signed scales', 'outer, 3 bit', 'sliding, 3 bit and more']],

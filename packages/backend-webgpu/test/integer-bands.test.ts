@@ -3,6 +3,7 @@ import { f16Tensor, type Plan } from '@lowbit-kv/core';
 import { createTwin, INTEGER_ATTENTION, type Twin } from '@lowbit-kv/core/contract';
 import { asymmetric, bands } from '@lowbit-kv/core/testing';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import { webgpuBackend } from '../src/index.js';
 import { codeOrder } from '../src/shaders/code-order.js';
 import { BAND_WINDOW, BANDS, bandPlan } from './support/band-plans.js';
@@ -135,20 +136,30 @@ it.each(['usual', 'crowded'] as const)('cuts and snapshots, %s', async (edges) =
   await passes(bandPlan(edges), cuts);
 });
 
-it('heads that share parameters', async () => {
-  const key = bands('midRise', 'allHeads', 24);
-  await passes(bandPlan('usual', { ...BANDS, key, value: key }), main);
-  await passes(bandPlan('crowded', { ...BANDS, key, value: key }), cuts);
-});
-
-it('keys alone', async () => {
-  const value = asymmetric(4, 'channels', 64, BAND_WINDOW);
-  await passes(bandPlan('usual', { ...BANDS, value }), main);
-});
-
-it('values alone', async () => {
-  await passes(bandPlan('usual', { ...BANDS, key: asymmetric(4, 'tokens', 32) }), main);
-});
+// Each has a kernel that SwiftShader compiles for ten seconds.
+const OTHERS: readonly (readonly [string, () => Promise<void>])[] = [
+  [
+    'heads that share parameters',
+    async () => {
+      const key = bands('midRise', 'allHeads', 24);
+      await passes(bandPlan('usual', { ...BANDS, key, value: key }), main);
+      await passes(bandPlan('crowded', { ...BANDS, key, value: key }), cuts);
+    },
+  ],
+  [
+    'keys alone',
+    () => {
+      const value = asymmetric(4, 'channels', 64, BAND_WINDOW);
+      return passes(bandPlan('usual', { ...BANDS, value }), main);
+    },
+  ],
+  [
+    'values alone',
+    () => passes(bandPlan('usual', { ...BANDS, key: asymmetric(4, 'tokens', 32) }), main),
+  ],
+];
+const share = shareOfToday('tensors with outlier bands', OTHERS.length);
+it.each(elementsOf(OTHERS, share))('%s', (_name, run) => run());
 
 it('lines that run out of room inside a page', async () => {
   await passes(bandPlan('usual'), runsOut);

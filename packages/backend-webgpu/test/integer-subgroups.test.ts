@@ -1,9 +1,9 @@
 // Integer attention as it runs where workgroups of 32 are one subgroup, with subgroup operations through workgroup memory.
 import { describe, expect, it } from 'vitest';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import { emulatedSubgroupsDevice } from './support/emulated-subgroups.js';
 import { testFaults } from './support/integer-faults.js';
 import { type IntegerPlan, runIntegerPlan } from './support/integer-plans.js';
-import { elementsOf, shareOfToday } from './support/share-of-today.js';
 
 // SwiftShader compiles straight code slowly: of each kind of text, one plan.
 const PLANS = [
@@ -12,7 +12,7 @@ const PLANS = [
   ['outer, 3 bit', 'fast'],
   ['bands', 'exact'],
 ] as const;
-const share = shareOfToday('plans and faults of integer attention with subgroups', 2);
+const share = shareOfToday('plans and faults of integer attention with subgroups', 4);
 
 it.each(elementsOf(PLANS, share))('meets %s, %s', { timeout: 240_000 }, async (name, precision) => {
   const device = await emulatedSubgroupsDevice();

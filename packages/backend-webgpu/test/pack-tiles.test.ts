@@ -1,5 +1,6 @@
 // Tiles pack what the reference packs, byte for byte, and tiles with one fault each do not.
 import { afterAll, describe, expect, it } from 'vitest';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import { type CodeOrder, codeOrder } from '../src/shaders/code-order.js';
 import { packingDevice } from './support/drawn-plans.js';
 import { type SwitchedFault, SwitchedFaults } from './support/switched-faults.js';
@@ -12,7 +13,8 @@ describe('tiles', async () => {
     const orders = tilePlan(name).layers.map(codeOrder);
     return [...new Set(['canonical', ...orders] as const)].map((order) => [name, order] as const);
   });
-  it.each(cases)('%s, %s', async (name, order) => {
+  const share = shareOfToday('tiles', 2);
+  it.each(elementsOf(cases, share))('%s, %s', async (name, order) => {
     expect(await runTileCase(device, name, order === 'reduction')).toBeGreaterThan(10);
   });
 });

@@ -4,9 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { COMMAND_ARGUMENTS, COMMAND_ENVIRONMENT } from './support/command.js';
 import { CAPTURE, KIVI, MODEL, ROWS } from './support/command-rows.js';
 import { quietProgram } from './support/quiet-program.js';
-import { runCli, SOURCE_ARGUMENTS, SOURCE_ENVIRONMENT } from './support/run-cli.js';
+import { runCli } from './support/run-cli.js';
 import { runHere } from './support/run-here.js';
 import { writeTinyCapture } from './support/tiny-capture.js';
 import { tinyWorkspace } from './support/tiny-workspace.js';
@@ -117,13 +118,13 @@ describe('a reader that is gone', () => {
 });
 
 test('`| head -1` of much data', () => {
-  const words = [process.execPath, ...SOURCE_ARGUMENTS, 'schemes', '--json'].map(
+  const words = [process.execPath, ...COMMAND_ARGUMENTS, 'schemes', '--json'].map(
     (word) => `'${word}'`,
   );
   const script = `set -o pipefail; ${words.join(' ')} | head -1`;
   const { status, stdout, stderr } = spawnSync('bash', ['-c', script], {
     encoding: 'utf8',
-    env: SOURCE_ENVIRONMENT,
+    env: COMMAND_ENVIRONMENT,
   });
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '{\n', stderr: '' });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openChromium } from '../../backend-webgpu/test/support/chromium.js';
+import { elementsOf, shareOfToday } from '../../core/test/support/share-of-today.js';
 import {
   axeFindings,
   NO_FAULTS,
@@ -33,12 +34,14 @@ test('is below 400 KB, with every preset', async () => {
   for (const { scheme } of await builtinSchemes()) expect(text).toContain(`</span> ${scheme.id} `);
 });
 
-test.each([
+const VIEWS = [
   ['light', 1280],
   ['dark', 1280],
   ['light', 390],
   ['dark', 390],
-] as const)(
+] as const;
+
+test.each(elementsOf(VIEWS, shareOfToday('views of the page of all presets', 4)))(
   '%s, %i pixels wide: nothing is covered, clipped or small',
   { timeout: 120_000 },
   async (theme, width) => {

@@ -1,9 +1,9 @@
-// The backend passes the contract suite of core in Chromium: of its plans a twelfth a day, since shaders and their compiler are
-// those of contract.test.ts, and all of them with LOWBIT_KV_WHOLE_CONTRACT=1.
+// The backend passes the contract suite of core in Chromium: a sixth of it a day, since shaders and their compiler are those
+// of contract.test.ts, and all of it with LOWBIT_KV_WHOLE_CONTRACT=1.
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
+import { shareOfToday } from '../../../core/test/support/share-of-today.js';
 import { openChromium, openPage } from '../support/chromium.js';
-import { shareOfToday } from '../support/share-of-today.js';
 
 declare const contract: typeof import('./collected-tests.js');
 
@@ -16,10 +16,10 @@ const page = await openPage(browser, path('contract.page.ts'), {
 await page.waitForFunction(() => 'contract' in globalThis);
 const names = await page.evaluate(() => contract.testNames());
 
-const { part, of } = shareOfToday('plans of the contract in Chromium', 12);
+const { part, of } = shareOfToday('the contract in Chromium', 6);
 
 for (const [index, name] of names.entries()) {
-  if (name.startsWith('plan: ') && index % of !== part) continue;
+  if (index % of !== part) continue;
   it(name, { timeout: 120_000 }, async (context) => {
     const outcome = await page.evaluate((test) => contract.runTest(test), index);
     if (outcome === 'skipped') context.skip();

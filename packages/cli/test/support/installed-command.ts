@@ -1,14 +1,15 @@
-/** The command as an installation gives it: `lowbit-kv` of a folder's `node_modules/.bin`, run from sources. */
+/** The command as an installation gives it: `lowbit-kv` of a folder's `node_modules/.bin`. */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type CliResult, SOURCE_ARGUMENTS, SOURCE_ENVIRONMENT } from './run-cli.js';
+import { COMMAND_ARGUMENTS, COMMAND_ENVIRONMENT } from './command.js';
+import type { CliResult } from './run-cli.js';
 
 /** For `npx --no-install lowbit-kv` in a folder, and for `lowbit-kv` with the PATH that is returned. */
 export function installCommand(directory: string): string {
   const folder = join(directory, 'node_modules', '.bin');
   mkdirSync(folder, { recursive: true });
-  const quoted = [process.execPath, ...SOURCE_ARGUMENTS].map((word) => `'${word}'`).join(' ');
+  const quoted = [process.execPath, ...COMMAND_ARGUMENTS].map((word) => `'${word}'`).join(' ');
   const file = join(folder, 'lowbit-kv');
   writeFileSync(file, `#!/bin/sh\nexec ${quoted} "$@"\n`);
   chmodSync(file, 0o755);
@@ -25,7 +26,7 @@ export function runProgram(
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: directory,
-      env: { PATH: process.env.PATH, HOME: directory, ...SOURCE_ENVIRONMENT, ...environment },
+      env: { PATH: process.env.PATH, HOME: directory, ...COMMAND_ENVIRONMENT, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const output = { stdout: '', stderr: '' };

@@ -1,8 +1,8 @@
-/** Runs the real command from its sources in a child process. */
+/** Runs the real command in a child process. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
+import { COMMAND_ARGUMENTS, COMMAND_ENVIRONMENT } from './command.js';
 import { TEST_CACHE } from './test-cache.js';
 
 export interface CliResult {
@@ -28,28 +28,15 @@ export interface CliOptions {
 const ASK_MS = 10;
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-const main = path('../../src/main.ts');
-const require = createRequire(import.meta.url);
-const tsx = pathToFileURL(require.resolve('tsx')).href;
-
-/** Arguments of node that run `main.ts` from sources. */
-export const SOURCE_ARGUMENTS = ['--conditions=@lowbit-kv/source', `--import=${tsx}`, main];
-
-const { NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
-/** The environment that they need. */
-export const SOURCE_ENVIRONMENT = {
-  ...inherited,
-  TSX_TSCONFIG_PATH: path('../../../../tsconfig.base.json'),
-};
 
 export function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const file = options.stdoutFile === undefined ? undefined : openSync(options.stdoutFile, 'w');
-    const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, ...args], {
+    const child = spawn(process.execPath, [...COMMAND_ARGUMENTS, ...args], {
       cwd: options.directory ?? path('.'),
       env: {
         ...TEST_CACHE,
-        ...SOURCE_ENVIRONMENT,
+        ...COMMAND_ENVIRONMENT,
         ...options.environment,
       },
       stdio: ['ignore', file ?? 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ import { defineScheme, referenceBackend } from '../../src/index.js';
 import type { describePrograms } from '../../src/programs/index.js';
 import { asymmetric, channelScaled, inlineScheme, symmetric } from '../../src/testing/index.js';
 import { documentProgram, runProgram } from '../support/document-program.js';
+import { shareOfToday } from '../support/share-of-today.js';
 
 const presets = [
   inlineScheme({
@@ -27,7 +28,9 @@ await runProgram(documentProgram(text).code, {
   '@lowbit-kv/core/contract': {
     describeBackend: (...args: Parameters<typeof contract.describeBackend>) => {
       registered.push(args[0].id);
-      contract.describeBackend(...args);
+      const [backend, options] = args;
+      const share = shareOfToday('plans of the reference', 2);
+      contract.describeBackend(backend, { ...options, share });
     },
     describeScheme: (...args: Parameters<typeof contract.describeScheme>) => {
       registered.push(args[0].id);

@@ -1,6 +1,6 @@
 /**
- * What runs today of tests that take minutes, such as those whose shaders SwiftShader compiles: another share every day, so
- * that each runs within days; everything with LOWBIT_KV_WHOLE_CONTRACT=1 and on a GPU.
+ * What runs today of tests that are many of a kind and take minutes together, such as those whose shaders SwiftShader
+ * compiles: another share every day, so that each runs within a week; everything with LOWBIT_KV_WHOLE_CONTRACT=1 and on a GPU.
  */
 const IS_WHOLE = process.env.LOWBIT_KV_GPU === '1' || process.env.LOWBIT_KV_WHOLE_CONTRACT === '1';
 const TODAY = Math.floor(Date.now() / 86_400_000);
