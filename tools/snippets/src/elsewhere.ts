@@ -64,6 +64,22 @@ export const LINES: Readonly<Record<string, string>> = {
     'run by examples/custom-scheme/test/custom-scheme.test.ts',
   'examples/custom-scheme/README.md: npx -y pnpm@12.4.2 start':
     'the program that examples/custom-scheme/test/custom-scheme.test.ts runs',
+  'examples/node-generation/README.md: node generate.js FOLDER "The Loire is the longest river in France. "':
+    'run by examples/node-generation/test/generate.test.ts',
+  'examples/node-generation/README.md: npx -y pnpm@12.4.2 start':
+    'the program that examples/node-generation/test/generate.test.ts runs',
+  'examples/transformers-loop/README.md: node loop.js FOLDER 84 104 101':
+    'run by examples/transformers-loop/test/loop.test.ts',
+  'examples/transformers-loop/README.md: npx -y pnpm@12.4.2 start':
+    'the program that examples/transformers-loop/test/loop.test.ts runs',
+  'examples/onnx-subgraph/README.md: node run-subgraph.js attention.onnx':
+    'run by examples/onnx-subgraph/test/run-subgraph.test.ts',
+  'examples/onnx-subgraph/README.md: npx -y pnpm@12.4.2 start':
+    'the program that examples/onnx-subgraph/test/run-subgraph.test.ts runs',
+  'examples/merged-backends/README.md: node merge.js':
+    'run by examples/merged-backends/test/merge.test.ts',
+  'examples/merged-backends/README.md: npx -y pnpm@12.4.2 start':
+    'the program that examples/merged-backends/test/merge.test.ts runs',
   'examples/ternary-codec/README.md: npx -y pnpm@12.4.2 exec vitest run examples/ternary-codec':
     'these tests are part of the same run',
   'examples/webgpu-page/README.md: pnpm --filter @lowbit-kv/example-webgpu-page start':
