@@ -13,7 +13,7 @@ import { BYTES, FAULTY_BYTE, planted } from '../src/targets/planted.js';
 const today = () => Math.floor(Date.now() / 86_400_000);
 
 /** As many mutants as come in this time, but never fewer than the minimum. */
-const SHARE = { count: 100_000, minimum: 50, seconds: 1 };
+const SHARE = { count: 100_000, minimum: 50, seconds: 0.5 };
 
 it('finds nothing in a share of every format', { timeout: 300_000 }, async () => {
   const seed = Number(process.env.LOWBIT_KV_FUZZ_SEED ?? today());
@@ -79,10 +79,14 @@ describe('a planted fault', () => {
   it('is seen, and only it; those behind it run', { timeout: 120_000 }, async () => {
     expect(Object.keys(problems)).toEqual(planted.map(({ name }) => name));
     const job = { seed, count: COUNT, minimum: COUNT, seconds: 0 };
-    const outcomes = await runJobs(
-      planted.map(({ name }) => ({ target: name, ...job })),
-      3,
-    );
+    const jobs = planted.map(({ name }) => ({ target: name, ...job }));
+    const isEndless = ({ target }: { readonly target: string }) => target === 'planted-endless';
+    // Only what never ends is waited for: a loaded machine takes seconds to run out of memory.
+    const outcomes = [
+      ...(await runJobs(jobs.filter(isEndless), 3)),
+      ...(await runJobs(jobs.filter((one) => !isEndless(one)))),
+    ];
+    expect(outcomes).toHaveLength(jobs.length);
     for (const { job: done, finds, end, refused, accepted } of outcomes) {
       const name = done.target;
       expect(finds, name).toEqual([

@@ -14,7 +14,6 @@ import { hub } from './hub.js';
 import { inspect } from './inspect.js';
 import { onnx } from './onnx.js';
 import { page } from './page.js';
-import { planted } from './planted.js';
 import { report } from './report.js';
 import { safetensors } from './safetensors.js';
 import { scheme } from './scheme.js';
@@ -28,7 +27,7 @@ export const TARGETS: readonly Target[] = [
 ];
 
 export function targetOf(name: string): Target {
-  const found = [...TARGETS, ...planted].find((target) => target.name === name);
+  const found = TARGETS.find((target) => target.name === name);
   if (found !== undefined) return found;
   throw new Error(`no format ${name}; valid: ${TARGETS.map((target) => target.name).join(', ')}`);
 }
