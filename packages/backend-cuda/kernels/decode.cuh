@@ -4,11 +4,11 @@
 //
 // Nothing is dequantized. Codes are masked into the A operand of integer tensor cores (layout.cuh). Queries, with the scales
 // of keys folded in, are 16-bit integers whose high and low bytes are two columns of B; so are weights, with the scales of
-// values folded in. Sums start at a power of two that makes their bits a float.
+// values folded in. Sums start at a power of two that makes their bits a float. Keys of 2 bits in small groups are met in f16 instead
+// (half-keys.cuh).
 #pragma once
-#include <type_traits>
-
 #include "finish.cuh"
+#include "half-keys.cuh"
 #include "job.cuh"
 #include "keys.cuh"
 #include "overlap.cuh"
@@ -18,12 +18,26 @@
 
 namespace lowbit {
 
+/// What meets keys of a layout.
+template <PageLayout K, bool ALONG_TOKENS = K.along == Along::TOKENS, bool IN_HALVES = K.isMetInHalves()>
+struct KeysOf {
+  using Type = GroupedKeys<K>;
+};
+template <PageLayout K>
+struct KeysOf<K, true, false> {
+  using Type = FoldedKeys<K>;
+};
+template <PageLayout K>
+struct KeysOf<K, true, true> {
+  using Type = HalfKeys<K>;
+};
+
 /// Numbers of a kernel that follow from its plan.
 template <PageLayout K, PageLayout V, int TILES, int WARPS>
 struct Decode {
   static_assert(K.tensor == Tensor::KEY && V.tensor == Tensor::VALUE);
   using Slots = Ring<K.bytes(), V.bytes()>;
-  using Keys = std::conditional_t<K.along == Along::TOKENS, FoldedKeys<K>, GroupedKeys<K>>;
+  using Keys = typename KeysOf<K>::Type;
   static constexpr int DIM = V.headDim;
   static constexpr int TOKEN_ROWS = PAGE_TOKENS / 8;
   /// Query heads of a CTA at most: four to a tile of columns.

@@ -103,14 +103,21 @@ struct PageLayout {
     return 32 * spreadIndex(stripe, first + bit / 2, lane) + byte + 6 + bit % 2;
   }
 
+  /// Whether f16 tensor cores meet it (half-keys.cuh): scales of small groups fold into queries, and with 2 bits that is most of the work.
+  LOWBIT_ANYWHERE bool isMetInHalves() const {
+    return tensor == Tensor::KEY && along == Along::TOKENS && bits == 2 && hasZero && !isHybrid && groups() > 1;
+  }
+
   LOWBIT_ANYWHERE int groups() const { return (along == Along::TOKENS ? PAGE_TOKENS : headDim) / groupSize; }
   LOWBIT_ANYWHERE int entries() const { return groups() * (along == Along::TOKENS ? headDim : PAGE_TOKENS); }
 
   /// Place of the parameters of a group in a plane. `other`: the channel of groups along tokens, the token of groups along
   /// channels. Channels that are reduced lie [t][half][4] for lane (g, t); tokens, and channels of values, lie [g][stripe of 8].
+  /// Where f16 tensor cores meet keys, channels 0, 2, 1 and 3 of four: pairs are registers of B.
   LOWBIT_ANYWHERE int parameterPlace(int group, int other) const {
     if (along == Along::TOKENS) {
-      if (tensor == Tensor::KEY) return group * headDim + other % 16 / 4 * (headDim / 4) + other / 16 * 4 + other % 4;
+      const int place = isMetInHalves() ? other % 2 * 2 + other % 4 / 2 : other % 4;
+      if (tensor == Tensor::KEY) return group * headDim + other % 16 / 4 * (headDim / 4) + other / 16 * 4 + place;
       return group * headDim + other % 8 * (headDim / 8) + other / 8;
     }
     return group * PAGE_TOKENS + other % 8 * (PAGE_TOKENS / 8) + other / 8;

@@ -157,7 +157,11 @@ struct RestRows {
       const int own = ALONG_TOKENS ? L.parameterPlace(0, channel) : L.parameterPlace(channel / L.groupSize, 0);
       const uint8_t* entry = job.keys + first * 128 + 2 * ((place >> 16 & 0xfff) + own);
       const auto load = [&](int plane) {
-        if constexpr (ALONG_TOKENS) return *reinterpret_cast<const uint2*>(entry + plane);
+        if constexpr (ALONG_TOKENS) {
+          const uint2 x = *reinterpret_cast<const uint2*>(entry + plane);
+          if constexpr (!L.isMetInHalves()) return x;
+          return make_uint2(__byte_perm(x.x, x.y, 0x5410), __byte_perm(x.x, x.y, 0x7632));
+        }
         const uint32_t one = *reinterpret_cast<const uint16_t*>(entry + plane);
         return make_uint2(one << 16 | one, one << 16 | one);
       };

@@ -1,6 +1,6 @@
 // Packed keys, met by rows of several query tokens.
 #pragma once
-#include "rows-codes.cuh"
+#include "half-codes.cuh"
 #include "rows-queries.cuh"
 
 namespace lowbit {
@@ -26,8 +26,12 @@ struct FoldedRowKeys {
   static __device__ __forceinline__ void loadParameters(uint32_t (&pairs)[2][2], const uint8_t* plane, int group, int pair, int lane) {
     const uint8_t* own = plane + 2 * (group * K.headDim + lane % 4 * (K.headDim / 4));
     const uint4 x = reinterpret_cast<const uint4*>(own)[pair];
-    pairs[0][0] = __byte_perm(x.x, x.y, 0x5410), pairs[0][1] = __byte_perm(x.x, x.y, 0x7632);
-    pairs[1][0] = __byte_perm(x.z, x.w, 0x5410), pairs[1][1] = __byte_perm(x.z, x.w, 0x7632);
+    if constexpr (K.isMetInHalves()) {
+      pairs[0][0] = x.x, pairs[0][1] = x.y, pairs[1][0] = x.z, pairs[1][1] = x.w;
+    } else {
+      pairs[0][0] = __byte_perm(x.x, x.y, 0x5410), pairs[0][1] = __byte_perm(x.x, x.y, 0x7632);
+      pairs[1][0] = __byte_perm(x.z, x.w, 0x5410), pairs[1][1] = __byte_perm(x.z, x.w, 0x7632);
+    }
   }
 
   /// Once a page.

@@ -2,7 +2,7 @@
 // next one. They lie in shared memory as lanes load them, for all warps of a block:
 //
 //   uint4 of lane (g, t): [step of 16 channels][tile][lane], registers 0 and 1 channels 4 t and 4 t + 2 of rows g and g + 8,
-//   registers 2 and 3 channels 4 t + 1 and 4 t + 3: the order in which words of codes give theirs (rows-codes.cuh).
+//   registers 2 and 3 channels 4 t + 1 and 4 t + 3: the order in which words of codes give theirs (half-codes.cuh).
 #pragma once
 #include "queries.cuh"
 

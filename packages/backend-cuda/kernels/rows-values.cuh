@@ -1,6 +1,9 @@
 // Packed values, met by rows of several query tokens, and the softmax that runs along.
+//
+// Codes count from their middle (`middleOf`): f32 sums of tensor cores are cut off, not rounded, at each product. Sums of codes that are
+// all positive are hundreds of times what is left of them over many tokens, and lose as many times the digits.
 #pragma once
-#include "rows-codes.cuh"
+#include "half-codes.cuh"
 #include "values.cuh"
 
 namespace lowbit {
@@ -17,9 +20,9 @@ struct SeenRows {
   static constexpr int RUNS = V.headDim / 8;
   /// What weights are relative to.
   float reference[2];
-  /// Weights times zeros, in columns 0 to 3 that are groups over and over, and weights in all in columns 4 to 7.
+  /// Weights times values of middle codes, in columns 0 to 3 that are groups over and over, and weights in all in columns 4 to 7.
   float zeros[4];
-  /// Channels 8 run + 2 t and the next. Sums of codes, too large where they are in another field than the first.
+  /// Channels 8 run + 2 t and the next. Sums of codes from their middle, too large where they are in another field than the first.
   float output[RUNS][4];
 
   __device__ __forceinline__ void clear() {
@@ -138,6 +141,12 @@ __device__ __forceinline__ uint32_t largestScale(const uint8_t* page, int lane) 
   return __reduce_max_sync(ALL, max(largest & 0xffffu, largest >> 16));
 }
 
+/// What codes of register `i` of B count from. Over a minimum their mean lies between two codes: half of the tokens take each.
+template <PageLayout V>
+__device__ __forceinline__ constexpr int middleOf(int i) {
+  return (1 << (V.bits - 1)) - (V.hasZero ? i : 0);
+}
+
 /// Adds the values of a chunk, with groups along channels: scales are folded into the weights.
 template <PageLayout V, int TILES>
 __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const uint32_t (&weights)[CHUNK_RUNS / 2][TILES][4],
@@ -154,20 +163,22 @@ __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const 
     pairs[0][0] = __byte_perm(even.x, odd.x, 0x5410), pairs[0][1] = __byte_perm(even.x, odd.x, 0x7632);
     pairs[1][0] = __byte_perm(even.y, odd.y, 0x5410), pairs[1][1] = __byte_perm(even.y, odd.y, 0x7632);
   };
-  // Codes around zero have a zero that is -middle scales.
-  uint32_t zeros[STEPS][2];
-  loadParameters(zeros, page + (V.hasZero ? V.zeroByte() : V.scaleByte()), g % V.groups());
-  constexpr float MIDDLE = V.hasZero ? 0.0f : static_cast<float>(1 << (V.bits - 1));
+  // Codes around zero have a middle of 0.
+  uint32_t middles[STEPS][2] = {};
+  if constexpr (V.hasZero) {
+    uint32_t zeros[STEPS][2];
+    loadParameters(zeros, page + V.zeroByte(), g % V.groups());
+    loadParameters(middles, page + V.scaleByte(), g % V.groups());
+#pragma unroll
+    for (int step = 0; step < STEPS; step++)
+#pragma unroll
+      for (int i = 0; i < 2; i++) middles[step][i] = valuesOf(static_cast<float>(middleOf<V>(i)), middles[step][i], zeros[step][i]);
+  }
 #pragma unroll
   for (int step = 0; step < STEPS; step++) {
-    uint32_t b[2];
+    const uint32_t b0 = g < 4 ? middles[step][0] : ONES, b1 = g < 4 ? middles[step][1] : ONES;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const uint32_t zero = V.hasZero ? zeros[step][i] : multipliedPairs(zeros[step][i], pairOfHalves(-MIDDLE, -MIDDLE));
-      b[i] = g < 4 ? zero : ONES;
-    }
-#pragma unroll
-    for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].zeros, weights[step][tile], b[0], b[1]);
+    for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].zeros, weights[step][tile], b0, b1);
   }
   const uint32_t factor = pairOfHalves(shrink.factor, shrink.factor);
   const uint2* codes = reinterpret_cast<const uint2*>(page) + (chunk / 2 * LANES + lane) * 2 + chunk % 2;
@@ -191,6 +202,8 @@ __device__ __forceinline__ void meetRowValues(SeenRows<V> (&seen)[TILES], const 
 #pragma unroll
       for (int step = 0; step < STEPS; step++) {
         forFields<V.bits>(step == 0 ? words.x : words.y, [&](int field, uint32_t b0, uint32_t b1) {
+          b0 = differencePairs(b0, codeOfPair<V.bits>(middleOf<V>(0), field));
+          b1 = differencePairs(b1, codeOfPair<V.bits>(middleOf<V>(1), field));
 #pragma unroll
           for (int tile = 0; tile < TILES; tile++) multiplyHalves(seen[tile].output[stripe * FIELDS + field], a[step][tile], b0, b1);
         });

@@ -1,7 +1,7 @@
 // Attention of several query tokens of a sequence over packed pages, which are read once for all of them: a warp owns pages of one kv
 // head, as in decode.cuh, and meets them with 16 or 32 rows, the query heads of a few tokens.
 //
-// Rows are A of f16 tensor cores and codes, as they lie in the page, are B (rows-codes.cuh), 32 tokens at a time. Sums of rows by tokens
+// Rows are A of f16 tensor cores and codes, as they lie in the page, are B (half-codes.cuh), 32 tokens at a time. Sums of rows by tokens
 // are, once they are weights, A of the products with values: nothing changes lanes.
 #pragma once
 #include "join.cuh"

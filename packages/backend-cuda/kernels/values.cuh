@@ -63,15 +63,21 @@ __device__ __forceinline__ void sumWeights(int (&sum)[4], const uint32_t (&weigh
   for (int step = first; step < first + STEPS; step++) multiplyUnsigned(sum, a, weights[2 * step], weights[2 * step + 1]);
 }
 
-/// `sum`, and two weights times the values of the middle codes of their groups: zero + 2^(bits - 1) scale.
+/// Values of a code of two groups, as f16: zero + scale code.
+__device__ __forceinline__ uint32_t valuesOf(float code, uint32_t scales, uint32_t zeros) {
+  const __half2 values =
+    __hfma2(*reinterpret_cast<const __half2*>(&scales), __float2half2_rn(code), *reinterpret_cast<const __half2*>(&zeros));
+  return *reinterpret_cast<const uint32_t*>(&values);
+}
+
+/// `sum`, and two weights times the values of the middle codes of their groups.
 template <int BITS>
 __device__ __forceinline__ float addMiddles(float sum, float first, float second, uint32_t scales, uint32_t zeros) {
   constexpr float MIDDLE = static_cast<float>(1 << (BITS - 1));
   // f16 holds 128 scales to a 32nd of one only.
   if constexpr (BITS > 4)
     return fmaf(second, fmaf(highHalf(scales), MIDDLE, highHalf(zeros)), fmaf(first, fmaf(lowHalf(scales), MIDDLE, lowHalf(zeros)), sum));
-  const __half2 pair = __hfma2(*reinterpret_cast<const __half2*>(&scales), __float2half2_rn(MIDDLE), *reinterpret_cast<const __half2*>(&zeros));
-  const uint32_t middles = *reinterpret_cast<const uint32_t*>(&pair);
+  const uint32_t middles = valuesOf(MIDDLE, scales, zeros);
   return fmaf(second, highHalf(middles), fmaf(first, lowHalf(middles), sum));
 }
 

@@ -106,15 +106,19 @@ function refusedBands({ scheme, layout }: PackedTensorPlan): string[] {
 
 /**
  * Kernels for several query tokens of a sequence at once, of a layer that has one for a single one, in order of how many: none where
- * none was built, where a block has room for one query token only, and with a sliding window, which begins elsewhere for each.
+ * none was built, and with a sliding window, which begins elsewhere for each. Those with room for one query token only are for layers
+ * of more query heads to a kv head than that one has.
  */
-export function chooseRowsInstances({ key, value, geometry }: LayerPlan): readonly RowsInstance[] {
+export function chooseRowsInstances(layer: LayerPlan): readonly RowsInstance[] {
+  const { key, value, geometry } = layer;
   if (geometry.slidingWindow !== null) return [];
+  const heads = chooseInstance(layer).instance?.blockHeads ?? 0;
+  const fewest = geometry.queryHeads / geometry.kvHeads > heads ? 1 : 2;
   const [keys, values] = [key, value].map((plan) => pageShapeOf(plan as PackedTensorPlan));
   return ROWS_INSTANCES.filter(
     (candidate) =>
       fits(candidate, keys as PageShape, values as PageShape) &&
-      queriesOfBlock(candidate, geometry) > 1,
+      queriesOfBlock(candidate, geometry) >= fewest,
   );
 }
 

@@ -146,10 +146,24 @@ describe('several query tokens', () => {
   });
 
   it.each([
-    [9, [[many, 3]]],
-    [16, [[many, 2]]],
-    [17, []],
-  ])('of %i heads have room in larger blocks, or in none', (heads, found) => {
+    [
+      9,
+      [
+        [few, 1],
+        [many, 3],
+      ],
+    ],
+    [
+      16,
+      [
+        [few, 1],
+        [many, 2],
+      ],
+    ],
+    [17, [[many, 1]]],
+    [32, [[many, 1]]],
+    [33, []],
+  ])('of %i heads, more than kernels for one have: for one too, or for none', (heads, found) => {
     expect(rowsOf(key, value, { queryHeads: 2 * heads })).toEqual(found);
   });
 

@@ -64,8 +64,8 @@ describe('random batches', () => {
 });
 
 const BLOCKS = [
-  { queries: 3, room: 3, slots: 5 },
-  { queries: 8, room: 8, slots: 4 },
+  { queries: 3, room: 3, slots: 5, areForOne: false },
+  { queries: 8, room: 8, slots: 4, areForOne: false },
 ];
 
 describe('random batches in blocks of query tokens', () => {
@@ -132,6 +132,14 @@ describe('blocks of query tokens', () => {
   ])('of sequences with %j', (queries, kind) => {
     expect(chooseBlocks(queries.map(sequence), BLOCKS)).toBe(kind);
     expect(chooseBlocks(queries.map(sequence))).toBe(undefined);
+  });
+
+  it('meet single query tokens too where no other kernel has room for their heads', () => {
+    const blocks = BLOCKS.map((block) => ({ ...block, areForOne: true }));
+    const kinds = [[], [1, 1], [4, 1]].map((queries) =>
+      chooseBlocks(queries.map(sequence), blocks),
+    );
+    expect(kinds).toEqual([0, 0, 1]);
   });
 
   it('are no more items than there is room for', () => {

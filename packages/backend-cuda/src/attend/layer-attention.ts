@@ -21,7 +21,7 @@ import type { QueryBlocks } from './work-list.js';
 export interface LayerAttentionOptions extends BuiltKernel<KernelInstance> {
   readonly plan: LayerPlan;
   readonly memory: LayerMemory;
-  /** For several query tokens of a sequence at once, fewer before more. Default: none. */
+  /** For several query tokens of a sequence at once, or more query heads than the instance has, fewer rows before more. Default: none. */
   readonly rows?: readonly BuiltKernel<RowsInstance>[];
 }
 
@@ -37,11 +37,12 @@ export class LayerAttention implements AttentionLaunch {
   constructor({ plan, memory, rows = [], ...single }: LayerAttentionOptions) {
     const { geometry } = plan;
     const group = geometry.queryHeads / geometry.kvHeads;
+    const headBlocks = Math.ceil(group / single.instance.blockHeads);
     const pieces = pieceBytes(plan);
     this.#single = new PreparedAttention({
       ...optionsOf(single),
       ...{ plan, memory },
-      headBlocks: Math.ceil(group / single.instance.blockHeads),
+      headBlocks,
       sharedBytes: single.warps * (pieces + BARRIER_BYTES),
       canOverlap: true,
     });
@@ -60,6 +61,7 @@ export class LayerAttention implements AttentionLaunch {
       queries: queriesOfBlock(instance, geometry),
       room: Math.ceil(instance.rows / group),
       slots: (this.#several[i] as PreparedAttention).slots,
+      areForOne: headBlocks > 1,
     }));
   }
 

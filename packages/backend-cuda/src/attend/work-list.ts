@@ -25,14 +25,16 @@ export interface QueryBlocks {
   readonly room: number;
   /** Items that run at once. */
   readonly slots: number;
+  /** They also meet jobs of one query token of each sequence, whose heads no other kernel meets together. */
+  readonly areForOne: boolean;
 }
 
 export interface WorkListOptions {
   /** Items that run at once; see `slotsOf`. */
   readonly slots: number;
   /**
-   * Where there are any, fewer query tokens before more, jobs with several query tokens of a sequence are met in blocks. There is no
-   * sliding window then.
+   * Where there are any, fewer query tokens before more, jobs with several query tokens of a sequence, or all, are met in blocks. There
+   * is no sliding window then.
    */
   readonly blocks?: readonly QueryBlocks[] | undefined;
   /** Most items; query tokens, or blocks of them, are no more. See `reserve`. */
@@ -63,7 +65,7 @@ export function chooseBlocks(
   blocks: readonly QueryBlocks[] = [],
 ): number | undefined {
   const most = sequences.reduce((largest, { queries }) => Math.max(largest, queries), 0);
-  if (most <= 1 || blocks.length === 0) return undefined;
+  if (blocks.length === 0 || (most <= 1 && !blocks[0]!.areForOne)) return undefined;
   const fitting = blocks.findIndex(({ queries }) => most <= queries);
   return fitting < 0 ? blocks.length - 1 : fitting;
 }

@@ -43,7 +43,7 @@ export interface PageLayout {
 }
 
 export function pageLayout(shape: PageShape): PageLayout {
-  const { tensor, bits, headDim, along, groupSize, hasZero } = shape;
+  const { tensor, bits, headDim, along, groupSize, hasZero, isHybrid } = shape;
   const isKey = tensor === 'key';
   const alongTokens = along === 'tokens';
   const fields = Math.floor(8 / bits);
@@ -57,6 +57,7 @@ export function pageLayout(shape: PageShape): PageLayout {
   const groups = (alongTokens ? PAGE_TOKENS : headDim) / groupSize;
   const others = alongTokens ? headDim : PAGE_TOKENS;
   const planeBytes = 2 * groups * others;
+  const isMetInHalves = isKey && alongTokens && bits === 2 && hasZero && !isHybrid && groups > 1;
   const end = codeBytes + planeBytes * (hasZero ? 2 : 1);
 
   /** Of 3 bits: word `number` of a lane and stripe. Vectors of 4, then one of 2, then one of 1. */
@@ -95,7 +96,8 @@ export function pageLayout(shape: PageShape): PageLayout {
     const first = group * others;
     if (isKey && alongTokens) {
       const lane = (other & 15) >> 2;
-      return first + lane * (others / 4) + (other >> 4) * 4 + (other & 3);
+      const place = isMetInHalves ? (other & 1) * 2 + ((other & 3) >> 1) : other & 3;
+      return first + lane * (others / 4) + (other >> 4) * 4 + place;
     }
     return first + (other & 7) * (others / 8) + (other >> 3);
   }

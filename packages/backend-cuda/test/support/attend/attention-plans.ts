@@ -70,6 +70,12 @@ export const ATTENTION_PLANS: readonly (readonly [string, Plan])[] = [
     }),
   ],
   [
+    'twelve query heads, as rows',
+    planOf(asymmetric(4, 'tokens', 128, soon(128)), asymmetric(4, 'channels', 128, late(1)), {
+      group: 12,
+    }),
+  ],
+  [
     '3 bits with factors, hybrid values',
     planOf(
       channelScaled(symmetric(3, 'full', 'channels', 32, soon(8)), 40),

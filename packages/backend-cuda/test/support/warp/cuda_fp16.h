@@ -71,6 +71,7 @@ inline __half __hfma(__half a, __half b, __half c) {
 }
 inline __half2 __hmul2(__half2 a, __half2 b) { return eachHalf([](double x, double y, double) { return x * y; }, a, b); }
 inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) { return eachHalf([](double x, double y, double z) { return x * y + z; }, a, b, c); }
+inline __half2 __hsub2(__half2 a, __half2 b) { return eachHalf([](double x, double y, double z) { return x - y + z; }, a, b, {}); }
 inline __half2 __hmax2(__half2 a, __half2 b) {
   return eachHalf([](double x, double y, double) { return std::isnan(x) ? y : std::isnan(y) ? x : std::max(x, y); }, a, b);
 }
