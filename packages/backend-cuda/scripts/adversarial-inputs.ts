@@ -14,8 +14,11 @@ export interface AdversarialInput {
   readonly logSumExp?: number;
   /** NMSE of outputs where one channel takes the digits of the others: docs/kernels-cuda.md, Error. */
   readonly output?: number;
-  /** The same for codes of 8 bits, which count from a middle that is 128 scales away. */
-  readonly outputOf8Bits?: number;
+  /**
+   * The same by bits of codes. Those of 8 bits count from a middle that is 128 scales away; keys of 2 bits may be met in f16, where
+   * logits have 11 bits.
+   */
+  readonly outputOfBits?: Readonly<Partial<Record<2 | 8, number>>>;
   /** Blocks of bands of a few elements in size have room for its outliers. */
   readonly isWithinBands?: boolean;
   /** f16 `[tokens, heads, headDim]`. */
@@ -45,7 +48,7 @@ export const ADVERSARIAL_INPUTS: readonly AdversarialInput[] = [
       (normal) => normal * 2e-6,
       (normal) => normal * 2e-6,
     ),
-    outputOf8Bits: 4e-3 ** 2,
+    outputOfBits: { 8: 4e-3 ** 2 },
   },
   // Sums of products are beyond f16 before they are scaled, of some tokens; logits have 15 bits of them, and two tokens may tie.
   {
@@ -55,7 +58,7 @@ export const ADVERSARIAL_INPUTS: readonly AdversarialInput[] = [
       (normal) => 9000 * normal,
     ),
     logSumExp: 10,
-    outputOf8Bits: 1.1e-2 ** 2,
+    outputOfBits: { 2: 1e-2 ** 2, 8: 1.1e-2 ** 2 },
   },
   // Two tokens take nearly all of the attention, and have values unlike the others.
   {
@@ -94,10 +97,12 @@ function input(name: string, key: Element, value: Element): AdversarialInput {
 
 export function tolerancesOf(input: AdversarialInput, { layers }: Plan): AttentionTolerances {
   const { output, logSumExp } = INTEGER_ATTENTION;
+  const { 2: of2Bits, 8: of8Bits } = input.outputOfBits ?? {};
+  const has2Bits = layers.some(({ key }) => key.scheme.bits === 2);
   const has8Bits = layers.some(
     ({ key, value }) => key.scheme.bits === 8 || value.scheme.bits === 8,
   );
-  const own = (has8Bits ? input.outputOf8Bits : undefined) ?? input.output;
+  const own = (has8Bits ? of8Bits : has2Bits ? of2Bits : undefined) ?? input.output;
   return {
     output: { ...output, value: own ?? output.value },
     logSumExp: { ...logSumExp, value: input.logSumExp ?? logSumExp.value },
