@@ -28,8 +28,8 @@ export interface OnnxRuntime {
 }
 
 export const INSTALL_STEP =
-  'Run `pnpm add onnxruntime-node`, and in pnpm-workspace.yaml set `onnxruntime-node: false` under `allowBuilds`: its ' +
-  'install script only downloads GPU libraries (npm: `npm install --ignore-scripts onnxruntime-node`).';
+  'Run `npm install --ignore-scripts onnxruntime-node`: its install script only downloads GPU libraries (pnpm: ' +
+  '`pnpm add onnxruntime-node`, and in pnpm-workspace.yaml `onnxruntime-node: false` under `allowBuilds`).';
 
 /** Imports onnxruntime-node, or calls `load` instead. Throws PEER_MISSING or BACKEND_UNAVAILABLE. */
 export async function loadRuntime(

@@ -68,7 +68,7 @@ async function importDawn(): Promise<typeof import('webgpu')> {
       value: cause instanceof Error ? cause.message : cause,
       valid: 'webgpu 0.6.2 or newer, with a library for this platform',
       next: isMissing
-        ? 'Run `pnpm add webgpu`.'
+        ? 'Run `npm install webgpu` (pnpm: `pnpm add webgpu`).'
         : `Check that webgpu supports ${process.platform}-${process.arch}, then install it again.`,
       cause,
     });

@@ -95,7 +95,7 @@ describe('a comparison that was stopped', () => {
     const again = await run([...DEFAULT, '--json']);
     expect(again.stdout).toBe(whole.stdout);
     expect(again.stderr).toBe(
-      '3 rows were there already, from a run that has not ended; --fresh measures them again\n',
+      '3 rows were there already, from a run that did not finish; --fresh measures them again\n',
     );
     expect(keptRows()).toEqual([]);
   });

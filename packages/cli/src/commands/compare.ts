@@ -89,7 +89,7 @@ export async function compare(terminal: Terminal, options: CompareCommandOptions
     const end = async () => {
       if (parts !== undefined && parts.taken() > 0)
         terminal.note(
-          `${parts.taken()} rows were there already, from a run that has not ended; --fresh measures them again`,
+          `${parts.taken()} rows were there already, from a run that did not finish; --fresh measures them again`,
         );
       await parts?.finish();
     };

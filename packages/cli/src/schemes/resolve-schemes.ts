@@ -175,6 +175,8 @@ function notFound(name: string, builtin: readonly NamedScheme[], directory: stri
   const shortNames = BUILTIN_PACKAGES.map((packageName) => packageName.replace(/^.*scheme-/, ''));
   const near = nearest(name, [...ids, ...shortNames]);
   const suggestion = near === undefined ? '' : `Did you mean "${near}"? `;
+  // Of a family that is there nobody means a package of its own.
+  const isOfFamily = shortNames.some((known) => name.startsWith(`${known}-`));
   const packages = packageNames(name);
   const wanted = packages[packages.length - 1];
   const exists = name !== '' && existsSync(resolve(directory, name));
@@ -186,7 +188,9 @@ function notFound(name: string, builtin: readonly NamedScheme[], directory: stri
         ? `The authors' code is there as ${[...BUILTIN_COMPAT.keys()].join(', ')}.`
         : wanted === undefined
           ? 'Name a preset, a package or a file such as ./my-scheme.js.'
-          : `If it is a package, install it here: npm install ${wanted}`;
+          : isOfFamily
+            ? 'Name one of these presets.'
+            : `If it is a package, install it here: npm install ${wanted}`;
   return new LowbitKvError('SCHEME_NOT_FOUND', {
     message: 'no preset, package or file has this name',
     value: name,

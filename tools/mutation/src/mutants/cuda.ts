@@ -208,7 +208,7 @@ export const cudaTargets: readonly Target[] = [
       mutant(
         'place',
         'parameters share places',
-        '(other >> 4) * 4 + (other & 3)',
+        '(other >> 4) * 4 + place',
         '(other >> 4) * 4 + (other & 2)',
       ),
       mutant(
