@@ -28,6 +28,6 @@ if (process.env.LOWBIT_KV_GPU === '1') {
 } else {
   const { backend, close } = hostBackend();
   afterAll(() => expect(close()).toEqual([]));
-  const share = shareOfToday('plans of the contract', 3);
+  const share = shareOfToday('plans of the contract', 6);
   describeBackend(backend, { ...CONTRACT, share });
 }

@@ -21,7 +21,7 @@ describe.skipIf(compiler === undefined)('the pack kernel on the host', () => {
   afterAll(() => program.remove());
 
   const cases = instances.map((instance, number) => ({ name: nameOf(instance), instance, number }));
-  test.each(elementsOf(cases, shareOfToday('packing instances', 3)))(
+  test.each(elementsOf(cases, shareOfToday('packing instances', 6)))(
     '$name',
     ({ instance, number }) => {
       const launches = shapesOf(instance, number).map((shape, i) =>

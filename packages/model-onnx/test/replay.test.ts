@@ -73,7 +73,7 @@ async function bothRuns(scheme: Scheme, geometry: Geometry, length?: number) {
 }
 
 describe('replay equals step-by-step decoding', () => {
-  const presets = elementsOf(everyPreset, shareOfToday('presets that are replayed', 4));
+  const presets = elementsOf(everyPreset, shareOfToday('presets that are replayed', 7));
   it.each(presets.map((scheme) => [scheme.id, scheme] as const))('%s', async (_, scheme) => {
     const { logits, notes } = await runsOf(scheme);
     expect(Math.max(...logits[0].map(Math.abs))).toBeGreaterThan(1);

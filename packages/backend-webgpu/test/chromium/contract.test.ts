@@ -1,4 +1,4 @@
-// The backend passes the contract suite of core in Chromium: a sixth of it a day, since shaders and their compiler are those
+// The backend passes the contract suite of core in Chromium: a seventh of it a day, since shaders and their compiler are those
 // of contract.test.ts, and all of it with LOWBIT_KV_WHOLE_CONTRACT=1.
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ const page = await openPage(browser, path('contract.page.ts'), {
 await page.waitForFunction(() => 'contract' in globalThis);
 const names = await page.evaluate(() => contract.testNames());
 
-const { part, of } = shareOfToday('the contract in Chromium', 6);
+const { part, of } = shareOfToday('the contract in Chromium', 7);
 
 for (const [index, name] of names.entries()) {
   if (index % of !== part) continue;

@@ -29,7 +29,7 @@ await runProgram(documentProgram(text).code, {
     describeBackend: (...args: Parameters<typeof contract.describeBackend>) => {
       registered.push(args[0].id);
       const [backend, options] = args;
-      const share = shareOfToday('plans of the reference', 2);
+      const share = shareOfToday('plans of the reference', 4);
       contract.describeBackend(backend, { ...options, share });
     },
     describeScheme: (...args: Parameters<typeof contract.describeScheme>) => {
