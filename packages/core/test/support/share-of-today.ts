@@ -18,7 +18,8 @@ export function shareOfToday(name: string, of: number): Share {
   return share;
 }
 
-/** The elements of a part: every `of`th one. */
+/** The elements of a part: every `of`th one. Of fewer than `of` some come more often, and no part is empty. */
 export function elementsOf<T>(all: readonly T[], { part, of }: Share): T[] {
-  return all.filter((_, index) => index % of === part);
+  const parts = Math.min(of, all.length);
+  return all.filter((_, index) => index % parts === part % parts);
 }
